@@ -24,7 +24,7 @@ import pyarrow as pa
 from skidway.agent.parsing import derived, paths
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
-from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.json_lines import EXTRA, JsonParser
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
@@ -94,6 +94,7 @@ class Recipe:
     path_patterns: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     time_on_error: str = "reject"
+    takes_extra: bool = False
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -238,6 +239,7 @@ def recipe_of(
         path_patterns=source.path_patterns,
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
+        takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
     )
     return at_present(recipe)
 
@@ -345,6 +347,7 @@ def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
         recipe.time_fields,
         _time_format(recipe),
         keeps_unreadable=recipe.time_on_error == "read_time",
+        takes_extra=recipe.takes_extra,
     )
 
 

@@ -1,7 +1,10 @@
 """Parses lines that are one JSON object each. The members of the object are the fields of the
 schema.
 
-A member without a field in the schema is left out. If the object has no member for a field, the
+A member without a field in the schema is left out, unless the schema has a field `_extra`, which is
+a map of strings: then `_extra` takes the member. It also takes a value that does not have its
+field's type, if the field may be null; the field is null then. Values in `_extra` are JSON, except
+strings. If the object has no member for a field, the
 field gets its default. If there is no default, the field gets null, if it may be null. Values must
 have the field's type: the parser turns no string into a number, and no fraction into an integer.
 The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond
@@ -40,6 +43,9 @@ from skidway.errors import ConfigurationRefused
 DEPTH_MAX = 200
 """How deep objects and arrays may be nested."""
 
+EXTRA = "_extra"
+"""The name of the field for members that fit no other field."""
+
 _MISSING = object()
 _UNFIT = object()
 _RFC3339 = TimeFormat("rfc3339")
@@ -57,14 +63,19 @@ class JsonParser:
         time_format: TimeFormat | None = None,
         *,
         keeps_unreadable: bool = False,
+        takes_extra: bool = False,
     ) -> None:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
-        time, and is not rejected.
+        time, and is not rejected. takes_extra: whether the schema's field EXTRA takes members that
+        fit no other field.
         """
         self._keeps_unreadable = keeps_unreadable
         self._has_mark = keeps_unreadable and schema.get_field_index(TIME_MARK) >= 0
         if self._has_mark:
             schema = schema.remove(schema.get_field_index(TIME_MARK))
+        self._extra = _extra_field(schema) if takes_extra else None
+        if self._extra is not None:
+            schema = schema.remove(schema.get_field_index(EXTRA))
         self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
         self._time_fields, self._time_format = list(time_fields), time_format
         for field in schema:
@@ -80,13 +91,16 @@ class JsonParser:
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings.to_pylist(), rejects)
         good = np.ones(len(rows), np.bool_)
+        extra = self._unknown(objects)
         columns = [
             _column([o.get(field.name, default) for o in objects], field, now_ms)
             for field, default in self._fields
         ]
         for (field, _), (_, unfit) in zip(self._fields, columns, strict=True):
             for index in unfit:
-                if good[index]:
+                if self._extra is not None and field.nullable:
+                    extra[index][field.name] = objects[index][field.name]
+                elif good[index]:
                     detail = f"field {field.name}: not a value of {field.type}"
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
@@ -94,6 +108,8 @@ class JsonParser:
         batch = pa.RecordBatch.from_arrays(
             [column for column, _ in columns], names=[field.name for field, _ in self._fields]
         )
+        if self._extra is not None:
+            batch = batch.append_column(EXTRA, _texts_of(extra, self._extra))
         if self._has_mark:
             batch = batch.append_column(TIME_MARK, pa.array(event_ms == NO_TIME))
         if good.all():
@@ -101,6 +117,13 @@ class JsonParser:
         kept = np.flatnonzero(good)
         taken = batch.take(pa.array(kept))
         return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
+
+    def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The members of each object that have no field; nothing if nobody takes them."""
+        if self._extra is None:
+            return []
+        known = {field.name for field, _ in self._fields}
+        return [{name: o[name] for name in o.keys() - known} for o in objects]
 
     def _times(
         self,
@@ -192,6 +215,32 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
         return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
             pa.string()
         )
+
+
+def _extra_field(schema: pa.Schema) -> pa.Field | None:
+    at = schema.get_field_index(EXTRA)
+    if at < 0:
+        return None
+    kind = schema.field(at).type
+    if not (types.is_map(kind) and types.is_string(kind.item_type)):
+        raise ConfigurationRefused(f"the schema's field {EXTRA!r} must be a map of strings")
+    return schema.field(at)
+
+
+def _texts_of(extra: list[dict[str, Any]], field: pa.Field) -> pa.Array:
+    return pa.array(
+        [[(_clean(name), _text_of(each[name])) for name in sorted(each)] for each in extra],
+        field.type,
+    )
+
+
+def _text_of(value: Any) -> str:
+    return _clean(value if type(value) is str else json.dumps(value, ensure_ascii=False))
+
+
+def _clean(text: str) -> str:
+    """The text with `?` in place of halves of surrogate pairs, which UTF-8 cannot have."""
+    return text.encode("utf-8", "replace").decode()
 
 
 # --- one column -------------------------------------------------------------------------------

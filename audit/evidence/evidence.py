@@ -188,8 +188,9 @@ class Evidence:
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
-    heard, readings: values that do not depend on the senders' clocks alone (see the module
-        hearing). offsets: the same, by agent.
+    heard: when each sender made its last message. readings: by how much each sender's clock
+        differs from ours. offsets: by agent, the least and greatest offset of its messages. The
+        module hearing says how wrong clocks are taken into account.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: by agent and epoch (except an agent's first epoch), the time at which the epoch's
         first seal arrived (see Hearings.seal).

@@ -99,7 +99,8 @@ def is_stray_directory(directory: str) -> bool:
 
 
 def moved_directory(partition: TopicPartition) -> str:
-    """The name of a partition's directory after its hand-over, while nobody serves it."""
+    """The name of a partition's directory between its hand-over by one broker and its take-over by
+    another broker."""
     return partition_directory(partition) + MOVED_DIRECTORY
 
 

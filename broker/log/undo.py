@@ -10,8 +10,9 @@ from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:
-    """The state of a log after its last write. The log makes an `Undo` before the first append
-    after that write, and calls `keep` before each change of a producer.
+    """The state of a log after its last write to the file. The log collects appended batches in
+    memory before it writes them. When it collects the first batch after a write, it makes an
+    `Undo`; before it changes the state of a producer, it calls `keep`.
     """
 
     __slots__ = (

@@ -129,3 +129,53 @@ def test_fields_that_json_cannot_fill_are_refused() -> None:
     """A schema with a bytes field is refused, because JSON has no form for bytes."""
     with pytest.raises(ConfigurationRefused, match="'b'"):
         JsonParser(pa.schema([("b", pa.binary())]), {})
+
+
+WITH_EXTRA = Codec(
+    {
+        "type": "record",
+        "name": "Event",
+        "fields": [
+            {"name": "n", "type": "int"},
+            {"name": "text", "type": ["null", "string"], "default": None},
+            {"name": "_extra", "type": {"type": "map", "values": "string"}, "default": {}},
+        ],
+    }
+)
+
+
+def with_extra(*texts: str) -> Parsed:
+    lines = pa.array([text.encode() for text in texts], pa.binary())
+    defaults = {"text": None, "_extra": {}}
+    return JsonParser(WITH_EXTRA.arrow_schema, defaults, takes_extra=True).parse(lines, 0)
+
+
+def test_members_without_a_field_go_to_extra() -> None:
+    """If the schema has a field `_extra`, it takes the members that have no field, and values of
+    another type than their field, which is null then."""
+    parsed = with_extra(
+        '{"n": 1, "b": {"c": [1, null]}, "a": "x"}',
+        '{"n": 2, "text": {"no": "text"}}',
+        '{"n": 3, "_extra": "mine", "half\\ud800": "\\ud800"}',
+        '{"n": 4}',
+    )
+    assert [(row["n"], row["text"], dict(row["_extra"])) for row in parsed.batch.to_pylist()] == [
+        (1, None, {"a": "x", "b": '{"c": [1, null]}'}),
+        (2, None, {"text": '{"no": "text"}'}),
+        (3, None, {"_extra": "mine", "half?": "?"}),
+        (4, None, {}),
+    ]
+    assert WITH_EXTRA.encode_rows_checked(parsed.batch)[1] == []
+
+
+def test_a_value_of_another_type_in_a_needed_field_is_rejected() -> None:
+    """A value of another type is rejected if its field cannot be null, even with `_extra`."""
+    (reject,) = with_extra('{"n": "1"}').rejects
+    assert (reject.reason, "field n" in reject.detail) == ("schema", True)
+
+
+def test_an_extra_field_of_another_type_is_refused() -> None:
+    """The field `_extra` must be a map of strings."""
+    schema = pa.schema([("_extra", pa.string())])
+    with pytest.raises(ConfigurationRefused, match="'_extra' must be a map of strings"):
+        JsonParser(schema, {}, takes_extra=True)
