@@ -113,7 +113,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
         config = configuration(folder, each.address, each.schemas, each.name, **more)
         begin = time.perf_counter()
         command = skidway("load", "run", "--json", "--config", str(config))
-        with program(command, folder) as family:
+        with program(command, folder, answers=True) as family:
             memory_mb = to_its_end(family)
             found.append((time.perf_counter() - begin, family.cpu_seconds()))
             assert family.process.stdout is not None
@@ -131,7 +131,7 @@ def load_with_peer(folder: Path, topic: Topic, costs: Costs) -> None:
     few, end = FEW // topic.partitions, ROWS // topic.partitions
     command = peer(folder, topic, memory="3g")
     begin = time.perf_counter()
-    with program(command, folder) as family:
+    with program(command, folder, answers=True) as family:
         ask_peer(family, 0, few)
         costs.few_s.append(time.perf_counter() - begin)
         costs.few_cpu_s.append(family.cpu_seconds())

@@ -197,12 +197,14 @@ def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def program(command: Sequence[str], folder: Path) -> Iterator[Family]:
-    """Runs a program inside the block, with pipes as standard input and output. Then ends it."""
+def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> Iterator[Family]:
+    """Runs a program inside the block, with a pipe as standard input. Then ends it. answers: whether
+    the caller reads the program's standard output. Otherwise it goes to a file, because a program
+    that runs for long would stop at a full pipe."""
     with tempfile.TemporaryFile(dir=folder) as errors:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-            env=_ENVIRONMENT, start_new_session=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE if answers else errors,
+            stderr=errors, env=_ENVIRONMENT, start_new_session=True,
         )  # fmt: skip
         family = Family(process)
         try:

@@ -182,7 +182,7 @@ class ResidentLoader:
 
 def peer_stays(folder: Path, topic: GrowingTopic) -> Costs:
     """Measures a Spark session that keeps running, and loads new rows with Spark's own source."""
-    with program(peer(folder, topic, "1g"), folder) as family:
+    with program(peer(folder, topic, "1g"), folder, answers=True) as family:
 
         def load() -> float:
             first = topic.end

@@ -298,8 +298,8 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """Returns the readings of this turn. While bytes that were promised before the agent
-        started can be sent again, the turn reads no new bytes.
+        """Returns the readings of this turn. At its start, the agent first sends again what an
+        earlier process had promised to send. Until this is done, the turn reads no new bytes.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []

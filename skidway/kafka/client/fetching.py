@@ -250,7 +250,7 @@ class Fetching:
         return reading if current else None
 
     def _fetch(self, address: Address, tps: list[TopicPartition]) -> PlannedFetch:
-        targets: dict[str, list[FetchTarget]] = {}  # topics in the order of their first partition
+        targets: dict[str, list[FetchTarget]] = {}  # in the order in which `tps` names topics
         for tp in tps:
             reading = self._readings[tp]
             target = FetchTarget(*tp, reading.next_offset, reading.max_bytes)
