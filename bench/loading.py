@@ -198,9 +198,10 @@ def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
 
 @contextlib.contextmanager
 def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> Iterator[Family]:
-    """Runs a program inside the block, with a pipe as standard input. Then ends it. answers: whether
-    the caller reads the program's standard output. Otherwise it goes to a file, because a program
-    that runs for long would stop at a full pipe."""
+    """Runs a program inside the block, with a pipe as standard input. Then ends it.
+
+    answers: whether the caller reads the program's standard output. Otherwise the output goes to a
+    file, because a program that runs for long would stop at a full pipe."""
     with tempfile.TemporaryFile(dir=folder) as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE if answers else errors,
