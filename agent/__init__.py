@@ -75,6 +75,7 @@ Reading order, low to high:
     parsing        framing (lines in bytes), then lines to columns
     settings       all settings of the program
     formats        well-known logs by name
+    configuration  the settings from all their files
     values         what a file is, and which of its bytes are promised
     batches        recipe and press: from lines to record batches
     state          the database

@@ -16,7 +16,6 @@ from skidway.cli.options import (
     add_config_options,
     add_json_option,
     add_timeout_option,
-    load_settings,
 )
 from skidway.cli.output import print_json, table
 from skidway.errors import SkidwayError, UsageError
@@ -111,10 +110,9 @@ def register(subparsers: Any) -> None:
 
 
 def _settings(args: argparse.Namespace) -> Any:
-    from skidway.agent.formats import catalog
-    from skidway.agent.settings import AgentSettings
+    from skidway.agent import configuration
 
-    return catalog.applied(load_settings(AgentSettings, args, PROGRAM))
+    return configuration.load(args, PROGRAM)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -251,7 +251,15 @@ class AgentSettings(RegistrySecuritySettings):
         "schema.registry.url", help="The registry's URLs, comma-separated."
     )
     state_dir: Path = setting("state.dir", help="Directory of the agent's database.")
-    sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
+    sources: list[SourceSettings] = setting(
+        "sources", help="What to tail; [] if all sources are in the files of sources.dir."
+    )
+    sources_dir: Path | None = setting(
+        "sources.dir",
+        None,
+        help="Directory of further sources: each file *.yml in it has a list `sources`.",
+        example="/etc/skidway/agent.d",
+    )
     cluster_name: str | None = setting(
         "cluster.name",
         None,
@@ -378,6 +386,8 @@ class AgentSettings(RegistrySecuritySettings):
 
     def check(self) -> None:
         """Checks values that depend on other values, or that must have a certain form."""
+        if not self.sources and self.sources_dir is None:
+            raise ConfigurationRefused("sources: there is none, and sources.dir is not set")
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
         try:

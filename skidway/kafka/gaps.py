@@ -45,7 +45,8 @@ def encode(gaps: Iterable[Gap]) -> str:
 
 
 def shown(text: str, size_max: int) -> dict[str, str]:
-    """Splits the value into several configs, each with a value of at most `size_max` bytes."""
+    """Returns configs by name that together show the gaps in `text`. Clients get the gaps in
+    several configs, because none of their values may have more than `size_max` bytes."""
     parts: list[str] = []
     size = size_max
     for gap in text.split(","):

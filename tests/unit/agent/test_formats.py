@@ -142,6 +142,32 @@ def test_settings_that_cannot_work_are_refused(more: str, sentence: str, tmp_pat
         check_settings(catalog.applied(settings.load(AgentSettings, config)))
 
 
+def test_sources_come_from_the_files_of_a_directory_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sources.dir` names a directory whose files have further sources. A mistake in one of these
+    files is named with the file."""
+    log = write(tmp_path, "access.log", catalog.formats()["access"].sample)
+    folder = tmp_path / "agent.d"
+    folder.mkdir()
+    write(folder, "20-web.yml", f"sources: [{{topic: web, paths: ['{log}'], format: access}}]")
+    write(folder, "notes.txt", "no settings")
+    config = write(tmp_path, "agent.yml", f"{CONFIG}sources: []\nsources.dir: {folder}\n")
+    test = ["agent", "test", str(log), "--config", str(config)]
+    assert main(test) == 0
+    assert "3 rows, 0 rejected" in capsys.readouterr().out
+    write(folder, "30-bad.yml", "sources: [{topic: web, path: x}]")
+    assert main(test) == 78
+    assert "30-bad.yml, line 1" in capsys.readouterr().err
+    for file in folder.glob("*.yml"):
+        file.unlink()
+    assert main(test) == 78
+    assert "there are no sources, neither in the settings nor in" in capsys.readouterr().err
+    write(tmp_path, "agent.yml", f"{CONFIG}sources: []\nsources.dir: {tmp_path}/x\n")
+    assert main(test) == 78
+    assert "is no directory" in capsys.readouterr().err
+
+
 def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
     """With `timezone`, local times are right. What the source sets itself replaces what the format
     has."""

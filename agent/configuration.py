@@ -1,0 +1,44 @@
+"""Reads the agent's settings: its file, the files of further sources, and formats by name."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from skidway import settings
+from skidway.agent.formats import catalog
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.cli.options import load_settings
+from skidway.errors import ConfigurationRefused
+from skidway.settings import setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcesFile:
+    """A file of `sources.dir`."""
+
+    sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
+
+
+def load(args: argparse.Namespace, program: str) -> AgentSettings:
+    """Reads the settings that the options of a command name. Raises ConfigurationRefused."""
+    given = load_settings(AgentSettings, args, program)
+    further = [] if given.sources_dir is None else _sources_in(given.sources_dir)
+    given = replace(given, sources=[*given.sources, *further])
+    if not given.sources:
+        raise ConfigurationRefused(
+            f"there are no sources, neither in the settings nor in {given.sources_dir}"
+        )
+    return catalog.applied(given)
+
+
+def _sources_in(directory: Path) -> list[SourceSettings]:
+    """The sources of all files in a directory, in the order of the files' names."""
+    if not directory.is_dir():
+        raise ConfigurationRefused(f"sources.dir: {directory} is no directory")
+    return [
+        source
+        for file in sorted(directory.glob("*.yml"))
+        for source in settings.load(SourcesFile, file).sources
+    ]
