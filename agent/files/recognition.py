@@ -385,7 +385,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a file is unchanged since its id ended."""
+    """Whether a file is unchanged since the agent ended its file id."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns

@@ -208,7 +208,7 @@ class TrackedFile:
 
     @property
     def last_point(self) -> Checkpoint:
-        """The checkpoint at the end of the last flight."""
+        """The checkpoint that the file will have when all its promised bytes are acknowledged."""
         return self.flights[-1].after if self.flights else self.checkpoint
 
     @property

@@ -70,8 +70,8 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """Returns the name of one field, at any depth, whose type `without_circles` has replaced by a
-    `Recursive`. Returns None if there is no field of this kind."""
+    """Returns the name of a field that leads back to a record around it; None if there is none. The
+    function `without_circles` must have replaced the types of these fields by `Recursive`."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 

@@ -122,8 +122,8 @@ class Share:
         """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
         ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
 
-        If one request gets no answer, this method sends no further requests, because the consumer's
-        next stream must wait until this stream has left.
+        If one request gets no answer, this method sends no further requests. Each of them could
+        also wait for an answer, and the consumer's next stream begins only after this method.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")

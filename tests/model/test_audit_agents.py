@@ -710,8 +710,8 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore groups, as if the host's clock were always right. A group contains
-    agents that read the same files."""
+    """Makes the audit ignore which agents read the same files. With clocks that are always right,
+    it would not need to know this."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)

@@ -23,7 +23,8 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
     """ZooKeeper does a write only if the node has the version that the write expects. So if a write
-    succeeds, no earlier unanswered write that expected the same version was done."""
+    succeeds, ZooKeeper has not done any earlier write that expected the same version and got no
+    answer."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()
