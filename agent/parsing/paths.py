@@ -66,6 +66,8 @@ class AddedFields:
         """Adds the fields to rows. owner: for each row the index of its file's path. A field is
         empty if no pattern is found in the path.
         """
+        if not self.names:
+            return batch
         values = pa.array(paths, pa.string())
         found = [pc.extract_regex(values, pattern) for pattern in self._patterns]
         for name in self._groups:
