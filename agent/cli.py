@@ -224,6 +224,7 @@ def _test(args: argparse.Namespace) -> int:
         print(f"{len(expected):,} results are as expected")
     elif args.json:
         print("".join(f"{line}\n" for line in testing.as_lines(made)), end="")
+        print("".join(f"{note}\n" for note in made.notes), end="", file=sys.stderr)
     else:
         print(testing.render(made), end="")
     return 0

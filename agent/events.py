@@ -38,7 +38,7 @@ _REPLACED = Counter(
 )
 _UNREAD_TIMES = Counter(
     "skidway_agent_unread_times_total",
-    "Records whose time could not be read; they got the time of reading (on_error: read_time).",
+    "Records without a time that could be read; they got the time of reading.",
     ["topic"],
 )
 _PIECES = Counter(

@@ -83,8 +83,8 @@ class Pressed:
     unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
         got the moment of reading as their timestamp.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
-    unread_times: how many records have no time that could be read (`timestamp.on_error:
-        read_time`), and got the moment of reading instead.
+    unread_times: how many records should have a time, but have none that could be read, and got
+        the moment of reading instead.
     pieces: how many records and rejected lines are only a part of what the source's multiline
         settings call a record.
     """
@@ -259,7 +259,7 @@ class Press:
 
     def _unread_times(self, parsed: Parsed, kept: Int64s) -> int:
         """How many of the kept records have no time that could be read."""
-        if self.recipe.time_on_error != "read_time":
+        if self.recipe.time_format is None:
             return 0
         return int(np.count_nonzero(parsed.event_ms[kept] == NO_TIME))
 

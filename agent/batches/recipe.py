@@ -24,7 +24,7 @@ import pyarrow as pa
 from skidway.agent.parsing import derived, paths
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
-from skidway.agent.parsing.json_lines import EXTRA, JsonParser
+from skidway.agent.parsing.json_lines import EXTRA, JsonParser, aliases_of
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
@@ -95,6 +95,7 @@ class Recipe:
     fields: tuple[tuple[str, str], ...] = ()
     time_on_error: str = "reject"
     takes_extra: bool = False
+    takes_aliases: bool = False
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -240,6 +241,7 @@ def recipe_of(
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
         takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
+        takes_aliases=source.parser.type == "json" and '"aliases"' in schema.text,
     )
     return at_present(recipe)
 
@@ -277,7 +279,7 @@ def build_parser(recipe: Recipe, codec: Codec) -> Parser:
         schema = codec.arrow_schema
         for name in added_fields(recipe, codec).names:
             schema = schema.remove(schema.get_field_index(name))
-        return _marking(recipe, schema)
+        return _unwrapping(recipe, schema)
     except ConfigurationRefused as error:
         raise _of_source(recipe, error) from error
 
@@ -294,18 +296,19 @@ def _of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefu
     return ConfigurationRefused(f"source of topic {recipe.data.name}: {error}")
 
 
-def _marking(recipe: Recipe, schema: pa.Schema) -> Parser:
-    if recipe.on_error == "replace":
-        return ReplacingParser(_unwrapping(recipe, without_mark(schema)), recipe.encoding)
-    parser = _unwrapping(recipe, schema)
-    return parser if recipe.encoding == UTF_8 else DecodingParser(parser, recipe.encoding)
-
-
 def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:
-    build = _BUILDERS[recipe.parser]
     if recipe.container is None:
-        return build(recipe, schema)
-    return ContainerParser(recipe.container, build(recipe, without_fields(schema)), schema)
+        return _decoding(recipe, schema)
+    # The texts are decoded after their parts are joined, because a runtime may divide characters.
+    return ContainerParser(recipe.container, _decoding(recipe, without_fields(schema)), schema)
+
+
+def _decoding(recipe: Recipe, schema: pa.Schema) -> Parser:
+    build = _BUILDERS[recipe.parser]
+    if recipe.on_error == "replace":
+        return ReplacingParser(build(recipe, without_mark(schema)), recipe.encoding)
+    parser = build(recipe, schema)
+    return parser if recipe.encoding == UTF_8 else DecodingParser(parser, recipe.encoding)
 
 
 def _time_format(recipe: Recipe) -> TimeFormat | None:
@@ -348,6 +351,7 @@ def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
         _time_format(recipe),
         keeps_unreadable=recipe.time_on_error == "read_time",
         takes_extra=recipe.takes_extra,
+        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
     )
 
 

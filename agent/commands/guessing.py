@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,15 +37,20 @@ INDENTED_LEAST: Final = 0.05
 TIMES: Final = ("time", "timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t")
 """Names of JSON members that are tried as times, in this order."""
 
+_POD = re.compile(
+    r"(?P<root>.*/pods)/(?P<namespace>[^/_]+)_[^/_]+_[^/]*/(?P<container>[A-Za-z0-9._-]+)/[^/]+$"
+)
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd")
 _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A proposal. what: what the log looks like. block: the source for agent.yml. schema: the
-    schema of the rows, as JSON text; None if the agent derives it.
+    """A proposal. path: the file. what: what the log looks like. block: the source for agent.yml.
+    schema: the schema of the rows, as JSON text; None if the agent derives it.
     """
 
+    path: Path
     what: str
     source: SourceSettings
     block: Mapping[str, Any]
@@ -74,14 +80,29 @@ class _Sample:
 
     @property
     def topic(self) -> str:
+        if self.pod is not None:
+            return self.pod["container"]
         name = _NOT_OF_A_TOPIC.sub("-", self.path.name.split(".")[0]).strip("-._")
         return name or "logs"
 
+    @property
+    def pod(self) -> re.Match[str] | None:
+        """Namespace, pod and container, if the file lies where kubelet puts it."""
+        return _POD.search(str(self.path)) if self.more.get("container") == CRI else None
+
+    @property
+    def paths(self) -> list[str]:
+        """The patterns of the files. A container's files are those of all its pods."""
+        pod = self.pod
+        if pod is None:
+            return [str(self.path)]
+        return [f"{pod['root']}/{pod['namespace']}_*/{pod['container']}/*.log"]
+
     def source(self, **settings: Any) -> SourceSettings:
-        return SourceSettings(topic=self.topic, paths=[str(self.path)], **self.more, **settings)
+        return SourceSettings(topic=self.topic, paths=self.paths, **self.more, **settings)
 
     def block(self, **settings: Any) -> dict[str, Any]:
-        return {"topic": self.topic, "paths": [str(self.path)], **self.more, **settings}
+        return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
 
 
 def guess(path: Path, lines_max: int) -> Guess:
@@ -89,9 +110,20 @@ def guess(path: Path, lines_max: int) -> Guess:
     read or is empty.
     """
     sample = _read(path.absolute(), lines_max)
-    found = [_as_json(sample), _as_format(sample)]
-    good = [each for each in found if each is not None and each.preview.share >= SHARE_LEAST]
-    return max(good, key=lambda each: each.preview.share) if good else _as_raw(sample)
+    as_json = _as_json(sample)
+    found = [each for each in (as_json, _as_format(sample)) if each is not None]
+    best = max(found, key=lambda each: each.preview.share)
+    if best.preview.share >= SHARE_LEAST:
+        return best
+    return _as_raw(sample) if as_json is None else _with_reasons(as_json)
+
+
+def _with_reasons(found: Guess) -> Guess:
+    """The proposal, with the most frequent reason why lines do not fit."""
+    reasons = Counter(each.detail for each in found.preview.rejects)
+    ((reason, count),) = reasons.most_common(1)
+    note = f"{count:,} lines do not fit the schema ({reason}). Change the schema, or these lines."
+    return replace(found, notes=(*found.notes, note))
 
 
 def _read(path: Path, lines_max: int) -> _Sample:
@@ -102,6 +134,8 @@ def _read(path: Path, lines_max: int) -> _Sample:
         raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
     if not data:
         raise SkidwayError(f"{path} is empty; guess needs some lines")
+    if data.startswith(_COMPRESSED):
+        raise SkidwayError(f"{path} is compressed; decompress it for guess")
     end = 0
     for _ in range(lines_max):
         found = data.find(b"\n", end)
@@ -110,21 +144,29 @@ def _read(path: Path, lines_max: int) -> _Sample:
         end = found + 1
     data = data[:end] or data
     lines = cut(data, LineFramer().frame(data, np.array([len(data)])))
-    more: dict[str, Any] = {}
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        more["on_error"] = "replace"
     for kind in (CRI, DOCKER):
         wrapped = containers.unwrap(kind, lines)
         if wrapped.is_good.mean() > SHARE_LEAST:
-            return _Sample(path, data, wrapped.texts.to_pylist(), {"container": kind, **more})
-    return _Sample(path, data, lines.to_pylist(), more)
+            texts = containers.whole_texts(wrapped)[0].to_pylist()
+            return _Sample(path, data, texts, {"container": kind, **_on_error(texts)})
+    texts = lines.to_pylist()
+    return _Sample(path, data, texts, _on_error(texts))
+
+
+def _on_error(texts: list[bytes]) -> dict[str, str]:
+    """The setting for texts that are not all UTF-8."""
+    try:
+        for each in texts:
+            each.decode()
+    except UnicodeDecodeError:
+        return {"on_error": "replace"}
+    return {}
 
 
 def _as_json(sample: _Sample) -> Guess | None:
     """A proposal for lines of JSON objects; None if they are none."""
-    if not any(text.lstrip().startswith(b"{") for text in sample.texts[:10]):
+    objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
+    if objects < SHARE_LEAST * len(sample.texts):
         return None
     try:
         schema = infer(iter(sample.texts), name=sample.topic.replace("-", "_").replace(".", "_"))
@@ -144,10 +186,10 @@ def _as_json(sample: _Sample) -> Guess | None:
                 parser={"type": "json"}, schema=file,
                 timestamp={"fields": [name], "format": form},
             )  # fmt: skip
-            return Guess("JSON lines", source, block, made, schema_text, _SAVE)
+            return Guess(sample.path, "JSON lines", source, block, made, schema_text, _SAVE)
     made = preview(plain, sample.data, str(sample.path), schema=schema_text)
     block = sample.block(parser={"type": "json"}, schema=file)
-    return Guess("JSON lines without a time", plain, block, made, schema_text, _SAVE)
+    return Guess(sample.path, "JSON lines without a time", plain, block, made, schema_text, _SAVE)
 
 
 _SAVE: Final = ("Save the schema with `--schema` and name the file in `schema`.",)
@@ -197,7 +239,7 @@ def _as_format(sample: _Sample) -> Guess:
         if best is None or made.share > best.preview.share:
             notes = () if _names_zone(form) else (_ZONE,)
             block = sample.block(format=name)
-            best = Guess(f"{name} ({form.what})", source, block, made, None, notes)
+            best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
     assert best is not None
     return best
 
@@ -222,19 +264,18 @@ def _as_raw(sample: _Sample) -> Guess:
         source, block = sample.source(), {}
     made = preview(source, sample.data, str(sample.path))
     notes = ("No known format fits. A regex parser makes fields of the lines.",)
-    return Guess("text", source, sample.block(**block), made, None, notes)
+    return Guess(sample.path, "text", source, sample.block(**block), made, None, notes)
 
 
 def render(found: Guess, rows_max: int = 10) -> str:
     """The proposal for people."""
-    path = found.source.paths[0]
     notes = found.notes
     if "on_error" in found.block:
         notes += ("Some lines are not UTF-8. If they are in another encoding, set `encoding`.",)
     made = found.preview
     count = len(made.rows) + len(made.rejects)
     lines = [
-        f"{path}: {found.what};",
+        f"{found.path}: {found.what};",
         f"{len(made.rows):,} of {count:,} records fit ({made.share:.1%} of the bytes).",
         *notes,
         "",
@@ -247,6 +288,7 @@ def render(found: Guess, rows_max: int = 10) -> str:
         for name, value in each.row.items():
             if value not in (None, ""):
                 lines.append(f"    {name}: {_shortened(value)}")
+    lines += made.notes
     if made.rejects:
         lines += ["", "Records that do not fit:"]
         for reject in made.rejects[:3]:

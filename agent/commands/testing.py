@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,13 +45,19 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
             data = file.read(READ_BYTES + 1)
     except OSError as error:
         raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > READ_BYTES:
+    is_cut = len(data) > READ_BYTES
+    if is_cut:
         data = data[: data.rfind(b"\n", 0, READ_BYTES) + 1] or data[:READ_BYTES]
     registry = RegistryClient(
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )
     schema = schema_text(source, registry)
-    return preview(source, data, str(path.absolute()), schema=schema) if data else Preview([], [])
+    if not data:
+        return Preview([], [])
+    made = preview(source, data, str(path.absolute()), schema=schema)
+    if is_cut:
+        made = replace(made, notes=(*made.notes, "Only the first MiB of the file was tried."))
+    return made
 
 
 def render(made: Preview) -> str:
@@ -65,6 +72,7 @@ def render(made: Preview) -> str:
             lines.append(f"{place}  rejected, {each['rejected']}: {each['detail']}")
             lines.append(f"    {_shown(each['line'])}")
     lines.append(f"{len(made.rows):,} rows, {len(made.rejects):,} rejected")
+    lines += made.notes
     return "\n".join(lines) + "\n"
 
 

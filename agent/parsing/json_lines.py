@@ -1,7 +1,8 @@
 """Parses lines that are one JSON object each. The members of the object are the fields of the
 schema.
 
-A member without a field in the schema is left out, unless the schema has a field `_extra`, which is
+A member is found by the name of its field, or by one of the field's aliases. A member without a
+field in the schema is left out, unless the schema has a field `_extra`, which is
 a map of strings: then `_extra` takes the member. It also takes a value that does not have its
 field's type, if the field may be null; the field is null then. Values in `_extra` are JSON, except
 strings. If the object has no member for a field, the
@@ -16,7 +17,8 @@ The parser decodes each line separately, so that the result for a line never dep
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -46,6 +48,17 @@ DEPTH_MAX = 200
 EXTRA = "_extra"
 """The name of the field for members that fit no other field."""
 
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """Other names of a record's fields. names: the field's name, by its other name. inner: the same
+    for the records inside fields.
+    """
+
+    names: Mapping[str, str]
+    inner: Mapping[str, Aliases]
+
+
 _MISSING = object()
 _UNFIT = object()
 _RFC3339 = TimeFormat("rfc3339")
@@ -64,11 +77,18 @@ class JsonParser:
         *,
         keeps_unreadable: bool = False,
         takes_extra: bool = False,
+        aliases: Aliases | None = None,
     ) -> None:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
         time, and is not rejected. takes_extra: whether the schema's field EXTRA takes members that
-        fit no other field.
+        fit no other field. aliases: other names of members; None if fields have no other names.
         """
+        unknown = [name for name in time_fields if schema.get_field_index(name) < 0]
+        if unknown:
+            raise ConfigurationRefused(
+                f"timestamp.fields names {unknown[0]!r}, which is no field of the schema"
+            )
+        self._aliases = aliases
         self._keeps_unreadable = keeps_unreadable
         self._has_mark = keeps_unreadable and schema.get_field_index(TIME_MARK) >= 0
         if self._has_mark:
@@ -90,6 +110,8 @@ class JsonParser:
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings.to_pylist(), rejects)
+        if self._aliases is not None:
+            objects = [_renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
         extra = self._unknown(objects)
         columns = [
@@ -215,6 +237,40 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
         return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
             pa.string()
         )
+
+
+def aliases_of(schema: Any) -> Aliases | None:
+    """The other names of an Avro schema's fields, at every depth; None if there are none."""
+    match schema:
+        case list():
+            found = [aliases_of(each) for each in schema]
+            return next((each for each in found if each is not None), None)
+        case {"type": "record", "fields": fields}:
+            names = {x: each["name"] for each in fields for x in each.get("aliases", ())}
+            inner = {each["name"]: aliases_of(each["type"]) for each in fields}
+            inner = {name: each for name, each in inner.items() if each is not None}
+            return Aliases(names, inner) if names or inner else None
+        case {"type": "array", "items": items}:
+            return aliases_of(items)
+        case {"type": dict() | list() as kind}:
+            return aliases_of(kind)
+    return None
+
+
+def _renamed(value: Any, aliases: Aliases) -> Any:
+    """The value with members under their fields' names. A member that has the field's own name
+    stays.
+    """
+    if type(value) is list:
+        return [_renamed(each, aliases) for each in value]
+    if type(value) is not dict:
+        return value
+    found = {aliases.names.get(name, name): each for name, each in value.items()}
+    found |= {name: each for name, each in value.items() if name not in aliases.names}
+    for name, inner in aliases.inner.items():
+        if name in found:
+            found[name] = _renamed(found[name], inner)
+    return found
 
 
 def _extra_field(schema: pa.Schema) -> pa.Field | None:

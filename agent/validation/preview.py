@@ -29,8 +29,8 @@ PREFIX_BYTES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
-    """What one record becomes. first, length: its bytes in the sample. time: its event time; None
-    if this is the moment at which the record is read. row: its fields.
+    """What one record becomes. first, length: its bytes in the sample. time: its event time. row:
+    its fields. The moment at which the record is read is None.
     """
 
     first: int
@@ -41,10 +41,13 @@ class PreviewedRow:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a sample becomes. Every byte of the sample is in a row or in a reject."""
+    """What a sample becomes. Every byte of the sample is in a row or in a reject. notes: what a
+    reader of the rows should know.
+    """
 
     rows: list[PreviewedRow]
     rejects: list[RejectedLine]
+    notes: tuple[str, ...] = ()
 
     def document(self) -> list[dict[str, Any]]:
         """One entry for each row and each reject, in the order of the sample, for programs."""
@@ -87,7 +90,15 @@ def preview(
     for batch in pressed.batches:
         if not batch.is_rejected:
             found += _rows(codec, memoryview(seal(batch.encoded)), intent.read_ms)
-    return Preview(sorted(found, key=lambda each: each.first), pressed.rejected)
+    notes = [
+        f"{count:,} records have the time of reading, because their own time {why}"
+        for count, why in (
+            (pressed.unbelieved_times, "is more than an hour ahead, or before 1970"),
+            (pressed.unread_times, "is missing or cannot be read"),
+        )
+        if count
+    ]
+    return Preview(sorted(found, key=lambda each: each.first), pressed.rejected, tuple(notes))
 
 
 def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
@@ -100,9 +111,18 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
         origins.first.tolist(), origins.length.tolist(), records.timestamps.tolist(), rows,
         strict=True,
     )  # fmt: skip
+    now = datetime.fromtimestamp(read_ms / 1000, UTC)
+
+    def shown(value: Any) -> Any:
+        """A value, or None for the moment of reading, which differs each time."""
+        return None if isinstance(value, datetime) and value == now else value
+
     return [
         PreviewedRow(
-            first, length, None if ms == read_ms else datetime.fromtimestamp(ms / 1000, UTC), row
+            first,
+            length,
+            shown(datetime.fromtimestamp(ms / 1000, UTC)),
+            {name: shown(value) for name, value in row.items()},
         )
         for first, length, ms, row in places
     ]

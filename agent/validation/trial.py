@@ -18,7 +18,7 @@ from skidway.agent.batches.press import Press
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.files.host import Host
 from skidway.agent.files.patterns import Pattern
-from skidway.agent.parsing.framing import READ_BYTES, Framer
+from skidway.agent.parsing.framing import READ_BYTES, Framer, LineFramer
 from skidway.agent.settings import SourceSettings
 from skidway.agent.values.found import Found
 from skidway.agent.values.intents import Intent, Reading
@@ -110,12 +110,13 @@ def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> 
     """Returns the first whole records of a file, and the position at which they end. If the file
     has several records and its last record may still be incomplete, leaves the last record out.
     """
-    whole = framer.whole_records_end(head)
+    is_cut = len(head) == READ_BYTES
+    whole = (framer if is_cut else LineFramer()).whole_records_end(head)
     if whole:
         ends = framer.frame(head[:whole], np.array([whole])).end
         end = int(ends[min(records_max, len(ends)) - 1])
         return head[:end], end
-    return head, max(size, len(head)) if len(head) == READ_BYTES else len(head)
+    return head, max(size, len(head)) if is_cut else len(head)
 
 
 def _last_records(
@@ -127,7 +128,7 @@ def _last_records(
     """
     is_cut = behind < begin
     at = tail.find(b"\n") + 1 if is_cut else behind - begin
-    end = at + framer.whole_records_end(tail[at:])
+    end = at + LineFramer().whole_records_end(tail[at:])
     if end <= at:
         return begin + at, b""
     frames = framer.frame(tail[at:end], np.array([end - at]))

@@ -101,6 +101,29 @@ def test_the_lines_of_a_container_are_guessed(tmp_path: Path) -> None:
     assert len(found.preview.rows) == len(TRUTH["spring"])
 
 
+def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
+    """For a file in kubelet's directories, the topic is the container, and the paths are those of
+    the container's files in all pods. A character that the runtime divided is no other
+    encoding."""
+    folder = tmp_path / "pods" / "shop_web-1_3f0c" / "cart"
+    folder.mkdir(parents=True)
+    time, text = b"2026-11-21T08:15:01.5Z stdout", "ü".encode()
+    data = time + b" P " + text[:1] + b"\n" + time + b" F " + text[1:] + b"\n"
+    found = guess(write(folder, "0.log", data), 100)
+    assert found.block["topic"] == "cart"
+    assert found.block["paths"] == [f"{tmp_path}/pods/shop_*/cart/*.log"]
+    assert "on_error" not in found.block
+
+
+def test_json_that_does_not_fit_its_schema_says_why(tmp_path: Path) -> None:
+    """If most lines are JSON, but no proposed schema fits them, `guess` says why."""
+    lines = [{"t": number} for number in range(9)] + [{"t": "soon"}, {"t": "soon"}]
+    text = "".join(json.dumps(each) + "\n" for each in lines)
+    found = guess(write(tmp_path, "odd.json", text), 100)
+    assert found.what.startswith("JSON lines")
+    assert any("do not fit the schema" in note for note in found.notes)
+
+
 def test_an_unknown_log_is_text(tmp_path: Path) -> None:
     """If no format fits, `guess` proposes text, and joins indented lines."""
     found = guess(write(tmp_path, "odd.log", "alpha\n  beta\ngamma\n"), 100)
@@ -114,6 +137,8 @@ def test_guess_says_what_it_cannot_read(tmp_path: Path) -> None:
     """A file that is missing or empty is named in one sentence."""
     with pytest.raises(SkidwayError, match="cannot read"):
         guess(tmp_path / "nothing.log", 100)
+    with pytest.raises(SkidwayError, match="is compressed"):
+        guess(write(tmp_path, "a.log.gz", b"\x1f\x8b\x08rest"), 100)
     with pytest.raises(SkidwayError, match="is empty"):
         guess(write(tmp_path, "empty.log", ""), 100)
 
@@ -186,6 +211,26 @@ def test_fields_of_the_settings_are_in_each_row() -> None:
     ]
     assert {row["env"] for row in rows} == {"prod"}
     assert [row["bytes"] for row in rows] == [5316, None, 157]
+
+
+def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`agent test` shows nothing for the moment of reading, so that results can be compared later.
+    It says how many records have this time, and when it did not read the whole file."""
+    log = write(tmp_path, "a.log", "yesterday\n2099-01-01T00:00:00Z\n" + "x\n" * 600_000)
+    config = write(
+        tmp_path,
+        "agent.yml",
+        CONFIG + f"sources: [{{topic: a, paths: ['{log}'],"
+        " parser: {type: regex, pattern: '(?P<time>.*)'},"
+        " timestamp: {fields: [time], format: rfc3339, on_error: read_time}}]",
+    )
+    assert main(["agent", "test", str(log), "--config", str(config), "--json"]) == 0
+    said = capsys.readouterr()
+    first, second = (json.loads(line) for line in said.out.splitlines()[:2])
+    assert (first["time"], first["row"]["timestamp"]) == (None, None)
+    assert (second["time"], second["row"]["timestamp_replaced"]) == (None, False)
+    assert "1 records have the time of reading, because their own time is more than" in said.err
+    assert "Only the first MiB of the file was tried." in said.err
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,6 +188,21 @@ def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None
     assert "python-" in recipe(encoding=encoding).program
 
 
+@pytest.mark.parametrize("on_error", ["reject", "replace"])
+@pytest.mark.parametrize("encoding", ["utf-8", "shift-jis"])
+def test_a_character_that_a_runtime_divided_is_whole_again(encoding: str, on_error: str) -> None:
+    """A container's runtime may divide a line inside a character. The parts are joined before they
+    are decoded, so the character is whole again, and the record has no mark."""
+    text = "表示".encode(encoding)
+    time = b"2023-11-14T22:13:00Z stdout"
+    data = time + b" P " + text[:1] + b"\n" + time + b" F " + text[1:] + b"\n"
+    made = recipe(container="cri", encoding=encoding, on_error=on_error)
+    pressed = press(made, reading(data))
+    values = pa_binary([each.value[5:] for each in records(pressed)])
+    (row,) = Codec(made.schema.text).decode(values).batch.to_pylist()
+    assert (row["line"], pressed.replaced, pressed.rejected) == ("表示", 0, [])
+
+
 def test_lines_that_are_not_in_their_encoding() -> None:
     """A line that is not in the source's encoding is rejected alone. With `on_error: replace` it
     becomes a record with U+FFFD, and is marked."""

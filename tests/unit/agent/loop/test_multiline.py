@@ -9,6 +9,7 @@ import pytest
 
 from skidway.agent.batches.recipe import Schema, derived_schema
 from skidway.agent.cluster.connection import compiled
+from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import MultilineSettings
 from skidway.agent.validation import trial
 from support.agent_world import Files, World, datum_text, raw, settings
@@ -119,9 +120,9 @@ def test_a_line_that_is_too_long_is_rejected_alone() -> None:
 
 
 def test_validate_tries_whole_records() -> None:
-    """`validate` joins lines as the agent does. It leaves out a last record that may still be
-    written to, and, among the last records of a file, the record whose beginning it did not
-    read."""
+    """`validate` joins lines as the agent does. It tries the last record of a file, too, although
+    this record may still grow. Among the last records of a file, it leaves out the record whose
+    beginning it did not read."""
     files = Files(ManualClock())
     files.append(A, b"".join(b"A%d\n at b\n" % number for number in range(10)))
     source = raw(multiline=START)
@@ -129,3 +130,12 @@ def test_validate_tries_whole_records() -> None:
     found, sample = trial.find(source, files)
     trial.run(press, found, sample, files, 3)
     assert (sample.lines, sample.rejected) == (6, 0)
+    files.append(A, b"B\n\xff\n")
+    found, sample = trial.find(source, files)
+    trial.run(press, found, sample, files, 3)
+    assert (sample.lines, sample.rejected) == (6, 1)
+    long = Files(ManualClock())
+    long.append(A, b"A\n" + b" at b\n" * (READ_BYTES // 4))
+    found, sample = trial.find(source, long)
+    trial.run(press, found, sample, long, 3)
+    assert sample.lines == 3 + 3

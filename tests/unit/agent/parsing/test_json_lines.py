@@ -4,7 +4,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser
+from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser, aliases_of
 from skidway.agent.parsing.parser import NO_TIME, Parsed
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
@@ -179,3 +179,42 @@ def test_an_extra_field_of_another_type_is_refused() -> None:
     schema = pa.schema([("_extra", pa.string())])
     with pytest.raises(ConfigurationRefused, match="'_extra' must be a map of strings"):
         JsonParser(schema, {}, takes_extra=True)
+
+
+def test_members_are_found_by_the_aliases_of_fields() -> None:
+    """A member is found by an alias of its field, at every depth. If a member has the field's own
+    name, it counts."""
+    schema = {
+        "type": "record",
+        "name": "R",
+        "fields": [
+            {"name": "user_agent", "type": "string", "aliases": ["user-agent"]},
+            {
+                "name": "headers",
+                "type": ["null", {"type": "array", "items": {
+                    "type": "record", "name": "H", "fields": [
+                        {"name": "x_id", "type": "int", "aliases": ["x-id"]}
+                    ],
+                }}],
+                "default": None,
+            },
+        ],
+    }  # fmt: skip
+    parser = JsonParser(Codec(schema).arrow_schema, {"headers": None}, aliases=aliases_of(schema))
+    lines = [
+        b'{"user-agent": "a", "headers": [{"x-id": 1}]}',
+        b'{"user_agent": "b", "user-agent": "c"}',
+    ]
+    assert parser.parse(pa.array(lines, pa.binary()), 0).batch.to_pylist() == [
+        {"user_agent": "a", "headers": [{"x_id": 1}]},
+        {"user_agent": "b", "headers": None},
+    ]
+    plain = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
+    assert aliases_of(plain) is None
+
+
+def test_a_time_that_is_no_field_is_refused() -> None:
+    """A member that is to have the time must be a field of the schema, so that a wrong name is
+    noticed."""
+    with pytest.raises(ConfigurationRefused, match="'tiem', which is no field of the schema"):
+        parse(time_fields=["tiem"], time_format=TimeFormat("rfc3339"))
