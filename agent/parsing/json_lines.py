@@ -247,8 +247,8 @@ def aliases_of(schema: Any) -> Aliases | None:
             return next((each for each in found if each is not None), None)
         case {"type": "record", "fields": fields}:
             names = {x: each["name"] for each in fields for x in each.get("aliases", ())}
-            inner = {each["name"]: aliases_of(each["type"]) for each in fields}
-            inner = {name: each for name, each in inner.items() if each is not None}
+            of_types = {each["name"]: aliases_of(each["type"]) for each in fields}
+            inner = {name: each for name, each in of_types.items() if each is not None}
             return Aliases(names, inner) if names or inner else None
         case {"type": "array", "items": items}:
             return aliases_of(items)
