@@ -478,6 +478,37 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "texts of containers are decoded before their parts are joined",
+        "agent/batches/recipe.py",
+        "    return ContainerParser(recipe.container, _decoding(recipe, without_fields(schema)), schema)\n",
+        """    build = _BUILDERS[recipe.parser]
+    inner = build(recipe, without_fields(without_mark(schema)))
+    parser = ContainerParser(recipe.container, inner, without_mark(schema))
+    return ReplacingParser(parser, recipe.encoding)
+""",
+        (
+            "tests/unit/agent/batches/test_press.py::"
+            "test_a_character_that_a_runtime_divided_is_whole_again",
+        ),
+    ),
+    Mutant(
+        "a member that has the field's own name loses to its alias",
+        "agent/parsing/json_lines.py",
+        "    found |= {name: each for name, each in value.items() if name not in aliases.names}\n",
+        "",
+        (
+            "tests/unit/agent/parsing/test_json_lines.py::"
+            "test_members_are_found_by_the_aliases_of_fields",
+        ),
+    ),
+    Mutant(
+        "a wrong name of a JSON time is not noticed",
+        "agent/parsing/json_lines.py",
+        "        if unknown:\n            raise ConfigurationRefused(\n",
+        "        if not time_fields:\n            raise ConfigurationRefused(\n",
+        ("tests/unit/agent/parsing/test_json_lines.py::test_a_time_that_is_no_field_is_refused",),
+    ),
+    Mutant(
         "a record with the time of reading has no mark",
         "agent/parsing/regex.py",
         "            columns.append(pa.array(event_ms == NO_TIME))\n",
