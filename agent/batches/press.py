@@ -162,7 +162,7 @@ class _Lines:
             path=reading.path,
             file=reading.intent.file,
             first=int(self.frames.first[row] + self.shift[owner]),
-            length=int(self.frames.length[row]),
+            length=int(self.frames.end[row] - self.frames.first[row]),
         )
 
 

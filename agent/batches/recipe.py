@@ -268,7 +268,7 @@ def framer_of(recipe: Recipe) -> Framer:
     """The recipe's framer. Raises ConfigurationRefused."""
     if recipe.multiline is None and recipe.container is None:
         return LineFramer()
-    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container)
+    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
@@ -276,12 +276,24 @@ def build_parser(recipe: Recipe, codec: Codec) -> Parser:
     Raises ConfigurationRefused if it does not fit the schema.
     """
     try:
-        schema = codec.arrow_schema
-        for name in added_fields(recipe, codec).names:
-            schema = schema.remove(schema.get_field_index(name))
-        return _unwrapping(recipe, schema)
+        return _unwrapping(recipe, _schema_of_parser(recipe, codec))
     except ConfigurationRefused as error:
         raise _of_source(recipe, error) from error
+
+
+def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
+    schema, added = codec.arrow_schema, added_fields(recipe, codec).names
+    for name in added:
+        schema = schema.remove(schema.get_field_index(name))
+    if added and not len(schema):
+        raise ConfigurationRefused("path.pattern and fields leave no field to the parser")
+    groups = () if recipe.pattern is None else groups_of(recipe.pattern)
+    both = sorted(set(groups) & set(added))
+    if both:
+        raise ConfigurationRefused(
+            f"parser.pattern and path.pattern or fields both fill the field {both[0]!r}"
+        )
+    return schema
 
 
 def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
@@ -293,7 +305,8 @@ def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
 
 
 def _of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
-    return ConfigurationRefused(f"source of topic {recipe.data.name}: {error}")
+    which = f"source of topic {recipe.data.name}: "
+    return ConfigurationRefused(which + str(error).removeprefix(which))
 
 
 def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections import Counter
@@ -18,14 +19,15 @@ from skidway.agent.parsing import containers
 from skidway.agent.parsing.containers import CRI, DOCKER
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.parsing.lines import cut
+from skidway.agent.parsing.replacing import MARK
 from skidway.agent.settings import (
     MultilineSettings,
     ParserSettings,
     SourceSettings,
     TimestampSettings,
 )
-from skidway.agent.validation.preview import Preview, preview
-from skidway.errors import SkidwayError
+from skidway.agent.validation.preview import Preview, preview, printable
+from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.inference.inference import infer
 
 SHARE_LEAST: Final = 0.5
@@ -33,6 +35,8 @@ SHARE_LEAST: Final = 0.5
 
 INDENTED_LEAST: Final = 0.05
 """If no format fits, lines are joined if at least this share of the lines is indented."""
+
+TOPIC_CHARACTERS_MAX: Final = 100
 
 TIMES: Final = ("time", "timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t")
 """Names of JSON members that are tried as times, in this order."""
@@ -83,7 +87,7 @@ class _Sample:
         if self.pod is not None:
             return self.pod["container"]
         name = _NOT_OF_A_TOPIC.sub("-", self.path.name.split(".")[0]).strip("-._")
-        return name or "logs"
+        return name[:TOPIC_CHARACTERS_MAX] or "logs"
 
     @property
     def pod(self) -> re.Match[str] | None:
@@ -95,7 +99,7 @@ class _Sample:
         """The patterns of the files. A container's files are those of all its pods."""
         pod = self.pod
         if pod is None:
-            return [str(self.path)]
+            return [glob.escape(str(self.path))]
         return [f"{pod['root']}/{pod['namespace']}_*/{pod['container']}/*.log"]
 
     def source(self, **settings: Any) -> SourceSettings:
@@ -110,10 +114,13 @@ def guess(path: Path, lines_max: int) -> Guess:
     read or is empty.
     """
     sample = _read(path.absolute(), lines_max)
-    as_json = _as_json(sample)
+    try:
+        as_json = _as_json(sample)
+    except (SkidwayError, RecursionError):  # its lines have no schema that the agent can fill
+        as_json = None
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
-    best = max(found, key=lambda each: each.preview.share)
-    if best.preview.share >= SHARE_LEAST:
+    best = max(found, key=lambda each: each.preview.share, default=None)
+    if best is not None and best.preview.share >= SHARE_LEAST:
         return best
     return _as_raw(sample) if as_json is None else _with_reasons(as_json)
 
@@ -147,7 +154,7 @@ def _read(path: Path, lines_max: int) -> _Sample:
     for kind in (CRI, DOCKER):
         wrapped = containers.unwrap(kind, lines)
         if wrapped.is_good.mean() > SHARE_LEAST:
-            texts = containers.whole_texts(wrapped)[0].to_pylist()
+            texts = containers.whole_texts(wrapped).to_pylist()
             return _Sample(path, data, texts, {"container": kind, **_on_error(texts)})
     texts = lines.to_pylist()
     return _Sample(path, data, texts, _on_error(texts))
@@ -168,15 +175,12 @@ def _as_json(sample: _Sample) -> Guess | None:
     objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
     if objects < SHARE_LEAST * len(sample.texts):
         return None
-    try:
-        schema = infer(iter(sample.texts), name=sample.topic.replace("-", "_").replace(".", "_"))
-    except SkidwayError:
-        return None
+    schema = infer(iter(sample.texts), name=sample.topic.replace("-", "_").replace(".", "_"))
     text = schema.text
     parser = ParserSettings(type="json")
     file = f"{sample.topic}.avsc"
     plain = sample.source(parser=parser, schema=file)
-    schema_text = _with_container_fields(text, sample)
+    schema_text = _with_further_fields(text, sample)
     for name, form in _times(sample.texts):
         time = TimestampSettings(fields=[name], format=form)
         source = replace(plain, timestamp=time)
@@ -195,15 +199,20 @@ def _as_json(sample: _Sample) -> Guess | None:
 _SAVE: Final = ("Save the schema with `--schema` and name the file in `schema`.",)
 
 
-def _with_container_fields(schema: str, sample: _Sample) -> str:
-    """The schema, with the fields that the path of a container's log gives."""
-    if sample.more.get("container") != CRI:
-        return schema
+def _with_further_fields(schema: str, sample: _Sample) -> str:
+    """The schema, with the fields that do not come from members."""
+    further: list[tuple[str, str, object]] = []
+    if sample.more.get("container") == CRI:
+        further = [(name, "string", "") for name in ("namespace", "pod", "container")]
+    if "on_error" in sample.more:
+        further.append((MARK, "boolean", False))
     document = json.loads(schema)
     names = {each["name"] for each in document["fields"]}
-    for name in ("namespace", "pod", "container"):
-        if name not in names:
-            document["fields"].append({"name": name, "type": "string", "default": ""})
+    document["fields"] += [
+        {"name": name, "type": kind, "default": default}
+        for name, kind, default in further
+        if name not in names
+    ]
     return json.dumps(document, indent=2) + "\n"
 
 
@@ -213,7 +222,7 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
     for text in texts[:10]:
         try:
             members = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if not isinstance(members, dict):
             continue
@@ -230,17 +239,19 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
     return found
 
 
-def _as_format(sample: _Sample) -> Guess:
-    """The proposal with the format that fits best."""
+def _as_format(sample: _Sample) -> Guess | None:
+    """The proposal with the format that fits best; None if this source can have no format."""
     best: Guess | None = None
     for name, form in catalog.formats().items():
-        source = catalog.of_source(sample.source(format=name))
-        made = preview(source, sample.data, str(sample.path))
+        try:
+            source = catalog.of_source(sample.source(format=name))
+            made = preview(source, sample.data, str(sample.path))
+        except ConfigurationRefused:  # for example, a group has the name of a container's field
+            continue
         if best is None or made.share > best.preview.share:
             notes = () if _names_zone(form) else (_ZONE,)
             block = sample.block(format=name)
             best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
-    assert best is not None
     return best
 
 
@@ -309,5 +320,5 @@ def document(found: Guess) -> dict[str, Any]:
 
 
 def _shortened(value: object) -> str:
-    text = str(value).replace("\n", "\\n")
+    text = printable(value)
     return text if len(text) <= 100 else text[:97] + "..."

@@ -12,7 +12,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.validation.checks import schema_text
-from skidway.agent.validation.preview import Preview, preview
+from skidway.agent.validation.preview import Preview, preview, printable
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.client import RegistryClient
 
@@ -54,7 +54,9 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
     schema = schema_text(source, registry)
     if not data:
         return Preview([], [])
-    made = preview(source, data, str(path.absolute()), schema=schema)
+    made = preview(
+        source, data, str(path.absolute()), schema=schema, batch_bytes=settings.batch_size
+    )
     if is_cut:
         made = replace(made, notes=(*made.notes, "Only the first MiB of the file was tried."))
     return made
@@ -101,7 +103,7 @@ def _parsed(line: str) -> Any:
 
 
 def _shown(value: object) -> str:
-    text = str(value).replace("\n", "\\n")
+    text = printable(value)
     if len(text) <= SHOWN_CHARACTERS_MAX:
         return text
     return text[: SHOWN_CHARACTERS_MAX - 3] + "..."

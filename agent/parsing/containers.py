@@ -15,6 +15,7 @@ json-file.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.parsing.framing import Int64s, LineFramer
+from skidway.agent.parsing.json_lines import DEPTH_MAX
 from skidway.agent.parsing.lines import sizes, slices
 from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject, in_places
 from skidway.agent.parsing.timestamps import TimeFormat
@@ -43,6 +45,7 @@ FIELDS: Final = (STREAM, TIME)
 _CRI_LINE: Final = (
     r"(?s)\A(?P<time>[0-9T:.Z+-]+) (?P<stream>stdout|stderr) (?P<tag>[PF])\S*(?: (?P<text>.*))?\z"
 )
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _RFC3339: Final = TimeFormat("rfc3339")
 
 
@@ -65,14 +68,16 @@ def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
     return _unwrap_cri(lines) if kind == CRI else _unwrap_docker(lines)
 
 
-def whole_texts(lines: Unwrapped) -> tuple[pa.BinaryArray, Int64s]:
-    """Returns the texts that the container wrote, each with all parts that are there, and for each
-    line the index of the text to which it belongs.
-    """
-    follows = np.zeros(len(lines.is_good), np.bool_)
-    follows[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
-    first = np.flatnonzero(~follows)
-    return _concatenated(lines.texts, first), np.cumsum(~follows) - 1
+def follows(lines: Unwrapped) -> Booleans:
+    """For each line, whether its text continues the text of the line before."""
+    found = np.zeros(len(lines.is_good), np.bool_)
+    found[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
+    return found
+
+
+def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
+    """The texts that the container wrote, each with all its parts."""
+    return _concatenated(lines.texts, np.flatnonzero(~follows(lines)))
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
@@ -192,8 +197,9 @@ def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
     for line in lines.to_pylist():
         text, stream, time, is_good = _of_json(line)
         ended = text.removesuffix(b"\n")
-        parts.append(is_good and len(ended) == len(text))
-        texts.append(ended.removesuffix(b"\r"))
+        is_part = is_good and len(ended) == len(text)
+        parts.append(is_part)
+        texts.append(ended if is_part else ended.removesuffix(b"\r"))
         streams.append(stream)
         times.append(time)
         goods.append(is_good)
@@ -203,13 +209,24 @@ def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
     )
 
 
+def _is_shallow(line: bytes) -> bool:
+    """Whether the decoder can read the line, however deep the caller's stack is."""
+    brackets = line.count(b"[") + line.count(b"{")
+    if brackets > DEPTH_MAX:
+        line = _STRING.sub(b"", line)
+        brackets = line.count(b"[") + line.count(b"{")
+    return brackets <= DEPTH_MAX
+
+
 def _of_json(line: bytes) -> tuple[bytes, bytes, bytes, bool]:
     """Returns the text with its line end, the stream and the time of a docker line, and whether it
     is one.
     """
     try:
+        if not _is_shallow(line):
+            return b"", b"", b"", False
         wrapped: Any = json.loads(line)
         text, stream, time = (wrapped[name] for name in ("log", "stream", "time"))
         return text.encode(), stream.encode(), time.encode(), stream in ("stdout", "stderr")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return b"", b"", b"", False

@@ -68,18 +68,20 @@ def schema(
     ]
     if with_time:
         fields.append((time_field(groups), _TIMESTAMP))
+    further: list[tuple[str, object]] = [(name, _STRING) for name in added]
     if is_container:
-        fields += [(STREAM, _STRING), (TIME, _TIMESTAMP)]
-    fields += [(name, _STRING) for name in added]
-    names = [name for name, _ in fields]
+        further = [(STREAM, _STRING), (TIME, _TIMESTAMP), *further]
+    marks = [
+        name for name, is_there in ((MARK, with_mark), (TIME_MARK, with_time_mark)) if is_there
+    ]
+    names = [*(name for name, _ in (*fields, *further)), *marks]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ConfigurationRefused(
             f"two fields would have the name {twice!r}: fields come from the parser, container, "
-            "path.pattern and fields; rename one of them"
+            "path.pattern and fields, and from on_error; rename one of them"
         )
-    marks = [(MARK, with_mark), (TIME_MARK, with_time_mark)]
-    return _schema(topic, fields, [name for name, is_there in marks if is_there])
+    return _schema(topic, fields, further, marks)
 
 
 def time_field(groups: Sequence[str]) -> str:
@@ -93,10 +95,20 @@ def time_field(groups: Sequence[str]) -> str:
     )
 
 
-def _schema(topic: str, fields: Sequence[tuple[str, object]], marks: Sequence[str]) -> str:
+def _schema(
+    topic: str,
+    fields: Sequence[tuple[str, object]],
+    further: Sequence[tuple[str, object]],
+    marks: Sequence[str],
+) -> str:
+    """further: fields that a running source may get later; their defaults make this compatible."""
     members: list[dict[str, object]] = [
         {"name": name, "type": kind} | ({"default": None} if type(kind) is list else {})
         for name, kind in fields
+    ]
+    members += [
+        {"name": name, "type": kind, "default": "" if kind == _STRING else 0}
+        for name, kind in further
     ]
     members += [{"name": name, "type": "boolean", "default": False} for name in marks]
     document = {"type": "record", "name": record_name(topic), "fields": members}

@@ -38,6 +38,7 @@ from skidway.agent.parsing.parser import (
     Int64s,
     Parsed,
     Reject,
+    has_time_mark,
 )
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
@@ -90,7 +91,7 @@ class JsonParser:
             )
         self._aliases = aliases
         self._keeps_unreadable = keeps_unreadable
-        self._has_mark = keeps_unreadable and schema.get_field_index(TIME_MARK) >= 0
+        self._has_mark = keeps_unreadable and has_time_mark(schema)
         if self._has_mark:
             schema = schema.remove(schema.get_field_index(TIME_MARK))
         self._extra = _extra_field(schema) if takes_extra else None

@@ -6,12 +6,15 @@ A pattern (RE2) decides for each line whether a record begins or ends there:
     continuation    a line that matches belongs to the record of the line before it
     end             a record ends after each line that matches
 
-The pattern is searched in the line, without its line end. If the line is not UTF-8, each of its
-bytes counts as one character. A record also ends before the line with which the record would have
-more than `lines_max` lines, or more bytes than the source's `max.line.bytes`. And it ends where its
-range ends: if the file does not change for a time, the agent reads the lines that are there, and
-the record's other lines, which come later, become another record. Records of which a part is
-elsewhere are counted as pieces.
+The pattern is searched in the line, without its line end. If bytes of the line are not in the
+source's encoding, they count as U+FFFD. A container's line may be divided into parts: the pattern
+is searched in the first part, or in the last part for the kind `end`. So no decision depends on a
+part that may be in another range.
+
+A record also ends before the line with which the record would have more than `lines_max` lines, or
+more bytes than the source's `max.line.bytes`. And it ends where its range ends: if the file does
+not change for a time, the agent reads the lines that are there, and the record's other lines, which
+come later, become another record. Records of which a part is elsewhere are counted as pieces.
 
 Lines are joined within a range only, and a range begins with a record. So the records of a range
 are the same whenever the range is read again. They also stay the same if a range is divided at the
@@ -32,7 +35,7 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing import containers
 from skidway.agent.parsing.framing import Frames, Int64s, LineFramer
-from skidway.agent.parsing.lines import slices
+from skidway.agent.parsing.lines import UTF_8, repaired, slices
 from skidway.errors import ConfigurationRefused
 
 Booleans = npt.NDArray[np.bool_]
@@ -92,29 +95,34 @@ class _Joints:
 
     begins: whether a record begins there. closes: whether no line after it can belong to its
     record. is_beginning, is_end: whether it can be the first, or the last line of a whole record.
-    decided: what the first `decided` lines say does not depend on lines after them.
     """
 
     begins: Booleans
     closes: Booleans
     is_beginning: Booleans
     is_end: Booleans
-    decided: int
 
 
 class JoiningFramer:
     """Makes records of one or several lines."""
 
-    def __init__(self, rule: Rule | None, bytes_max: int, container: str | None = None) -> None:
+    def __init__(
+        self,
+        rule: Rule | None,
+        bytes_max: int,
+        container: str | None = None,
+        encoding: str = UTF_8,
+    ) -> None:
         """rule: None if only the parts of a container's line are joined. bytes_max: no record of
         several lines has more bytes, without the last line's end. container: how the container's
-        runtime wraps the lines (containers.py); the pattern is searched in what it wraps.
+        runtime wraps the lines (containers.py); the pattern is searched in what it wraps. encoding:
+        of the lines.
         """
         if rule is not None:
             rule.check()
         self._rule, self._bytes_max, self._container = rule, bytes_max, container
         self._lines_max = CONTAINER_LINES_MAX if rule is None else rule.lines_max
-        self._lines = LineFramer()
+        self._encoding, self._lines = encoding, LineFramer()
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
         """The records of one or several ranges."""
@@ -140,42 +148,42 @@ class JoiningFramer:
             return 0
         lines = self._lines.frame(data[:end], np.array([end]))
         joints = self._joints(data, lines)
-        count = joints.decided or len(lines)
-        begins = joints.begins[:count].copy()
+        begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])
         is_closed = (
-            bool(joints.closes[count - 1])
-            or count - last >= self._lines_max
+            bool(joints.closes[-1])
+            or len(lines) - last >= self._lines_max
             or len(data) - data.endswith(b"\r") - int(lines.first[last]) > self._bytes_max
         )
-        return int(lines.end[count - 1] if is_closed else lines.first[last])
+        return end if is_closed else int(lines.first[last])
 
     def _joints(self, data: bytes, lines: Frames) -> _Joints:
         values = slices(data, lines.first, lines.content_end)
         if self._container is None:
             return self._by_rule(values)
         wrapped = containers.unwrap(self._container, values)
-        texts, place = containers.whole_texts(wrapped)
-        joints, alone = self._by_rule(texts), containers.is_alone(wrapped)
-        is_first = np.append(True, place[1:] != place[:-1])
+        joints, follows = self._by_rule(wrapped.texts), containers.follows(wrapped)
+        alone = containers.is_alone(wrapped)
+        begins = joints.begins
+        if self._rule is not None and self._rule.kind == END:
+            begins = np.append(True, joints.closes[:-1] & ~wrapped.is_part[:-1])
         return _Joints(
-            (joints.begins[place] & is_first) | alone,
-            (joints.closes[place] & ~wrapped.is_part) | ~wrapped.is_good,
-            joints.is_beginning[place],
-            joints.is_end[place] & ~wrapped.is_part,
-            int(np.flatnonzero(is_first)[-1]) if wrapped.is_part[-1] else len(place),
+            (begins & ~follows) | alone,
+            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,
+            joints.is_beginning & ~follows,
+            joints.is_end & ~wrapped.is_part,
         )
 
     def _by_rule(self, texts: pa.BinaryArray) -> _Joints:
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
-            return _Joints(yes, yes, yes, yes, len(texts))
-        said = _matches(texts, self._rule.pattern)
+            return _Joints(yes, yes, yes, yes)
+        said = _matches(repaired(texts, self._encoding)[0], self._rule.pattern)
         if self._rule.kind == END:
-            return _Joints(np.append(True, said[:-1]), said, yes, said, len(texts))
+            return _Joints(np.append(True, said[:-1]), said, yes, said)
         begins = said if self._rule.kind == START else ~said
-        return _Joints(begins, ~yes, begins, yes, len(texts))
+        return _Joints(begins, ~yes, begins, yes)
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
         """Lets records that would be too large end earlier. begins: for the first lines, whether a
@@ -200,4 +208,4 @@ class JoiningFramer:
 
 
 def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:
-    return np.array(pc.match_substring_regex(values, pattern), np.bool_)
+    return np.array(pc.match_substring_regex(values.view(pa.string()), pattern), np.bool_)

@@ -8,6 +8,9 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import types
+
+from skidway.errors import ConfigurationRefused
 
 Int64s = npt.NDArray[np.int64]
 
@@ -64,6 +67,18 @@ class Parser(Protocol):
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Parses lines. Each line becomes either a row or a reject."""
         ...
+
+
+def has_time_mark(schema: pa.Schema) -> bool:
+    """Whether the schema has the field TIME_MARK. Raises ConfigurationRefused if it is of another
+    type.
+    """
+    at = int(schema.get_field_index(TIME_MARK))
+    if at >= 0 and not types.is_boolean(schema.field(at).type):
+        raise ConfigurationRefused(
+            f"on_error: read_time fills the schema's field {TIME_MARK!r}, which must be a boolean"
+        )
+    return at >= 0
 
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:

@@ -54,6 +54,9 @@ class AddedFields:
         self._patterns, self._constants = patterns, constants
         self._groups = groups_of(patterns)
         self.names = [*self._groups, *(name for name, _ in constants)]
+        twice = next((name for name in self.names if self.names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigurationRefused(f"path.pattern and fields both fill the field {twice!r}")
         for name in self.names:
             at = schema.get_field_index(name)
             if at < 0 or not types.is_string(schema.field(at).type):

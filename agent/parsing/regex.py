@@ -32,6 +32,7 @@ from skidway.agent.parsing.parser import (
     Int64s,
     Parsed,
     Reject,
+    has_time_mark,
 )
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
@@ -91,13 +92,17 @@ class RegexParser:
             raise ConfigurationRefused(
                 f"timestamp.fields names {unknown[0]!r}, which is no group of parser.pattern"
             )
+        if keeps_unreadable and TIME_MARK in groups:
+            raise ConfigurationRefused(
+                f"parser.pattern has a group {TIME_MARK!r}, which on_error: read_time fills itself"
+            )
         self._time_fields, self._time_format = list(time_fields), time_format
         self._groups = [field for field in schema if field.name in groups]
         self._time_field = _time_field(schema, groups) if time_format is not None else None
         for field in self._groups:
             _check_type(field)
         self._keeps_unreadable = keeps_unreadable
-        self._has_mark = keeps_unreadable and schema.get_field_index(TIME_MARK) >= 0
+        self._has_mark = keeps_unreadable and has_time_mark(schema)
         filled = {field.name for field in self._groups} | has_default
         if self._time_field is not None:
             filled.add(self._time_field.name)

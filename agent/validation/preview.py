@@ -72,15 +72,22 @@ class Preview:
 
 
 def preview(
-    source: SourceSettings, data: bytes, path: str, *, schema: str | None = None, now_ms: int = 0
+    source: SourceSettings,
+    data: bytes,
+    path: str,
+    *,
+    schema: str | None = None,
+    now_ms: int = 0,
+    batch_bytes: int = max(2 * READ_BYTES, BATCH_BYTES_MIN),
 ) -> Preview:
     """Makes rows of a sample, which begins at the beginning of a record.
 
     schema: the schema of the rows; if it is None, the schema is derived from the source. now_ms:
-    the moment at which the sample counts as read; 0 for now. Raises ConfigurationRefused.
+    the moment at which the sample counts as read; 0 for now. batch_bytes: the size of the largest
+    batch. Raises ConfigurationRefused.
     """
     text = derived_schema(source) if schema is None else schema
-    press = compiled(source, Schema(0, text), max(2 * READ_BYTES, BATCH_BYTES_MIN))
+    press = compiled(source, Schema(0, text), batch_bytes)
     codec = Codec(text)
     intent = Intent(0, 0, 0, len(data), 0, now_ms or time.time_ns() // 1_000_000, b"")
     topics = press.recipe.topics
@@ -101,12 +108,18 @@ def preview(
     return Preview(sorted(found, key=lambda each: each.first), pressed.rejected, tuple(notes))
 
 
+def printable(value: object) -> str:
+    """A value as one line of text that is safe for a terminal."""
+    text = str(value).replace("\n", "\\n").replace("\t", "\\t")
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
     records = decode(batch)
     origins = records.origins
     assert origins is not None
     values = [value[PREFIX_BYTES:] for value in records.values.to_pylist()]
-    rows = codec.decode(pa.array(values, pa.binary())).batch.to_pylist()
+    rows = _objects(codec.decode(pa.array(values, pa.binary())).batch)
     places = zip(
         origins.first.tolist(), origins.length.tolist(), records.timestamps.tolist(), rows,
         strict=True,
@@ -126,3 +139,15 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
         )
         for first, length, ms, row in places
     ]
+
+
+def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows as Python objects. Times that Python cannot have are numbers."""
+    try:
+        return list(batch.to_pylist())
+    except (ValueError, OverflowError):
+        columns = {
+            name: column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        return list(pa.RecordBatch.from_pydict(columns).to_pylist())

@@ -361,8 +361,8 @@ MUTANTS = (
     Mutant(
         "a record of several lines is read before its last line is there",
         "agent/parsing/multiline.py",
-        "        return int(lines.end[count - 1] if is_closed else lines.first[last])\n",
-        "        return int(lines.end[count - 1])\n",
+        "        return end if is_closed else int(lines.first[last])\n",
+        "        return end\n",
         (
             "tests/unit/agent/parsing/test_multiline.py::"
             "test_what_follows_never_changes_a_whole_record",
@@ -393,8 +393,8 @@ MUTANTS = (
     Mutant(
         "a record of several lines may not be longer than a byte",
         "agent/batches/recipe.py",
-        "    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container)\n",
-        "    return JoiningFramer(recipe.multiline, 1, recipe.container)\n",
+        "(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)\n",
+        "(recipe.multiline, 1, recipe.container, recipe.encoding)\n",
         ("tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",),
     ),
     Mutant(
@@ -417,8 +417,8 @@ MUTANTS = (
     Mutant(
         "parts of a container's line are records of their own",
         "agent/parsing/multiline.py",
-        "            (joints.begins[place] & is_first) | alone,\n",
-        "            joints.begins[place] | alone,\n",
+        "            (begins & ~follows) | alone,\n",
+        "            begins | alone,\n",
         (
             "tests/unit/agent/parsing/test_containers.py::test_parts_of_a_line_are_joined",
             "tests/unit/agent/parsing/test_containers.py::test_texts_are_those_of_a_simple_program",
@@ -445,19 +445,9 @@ MUTANTS = (
     Mutant(
         "a part is read before the next part is there",
         "agent/parsing/multiline.py",
-        "            (joints.closes[place] & ~wrapped.is_part) | ~wrapped.is_good,\n",
-        "            joints.closes[place] | ~wrapped.is_good,\n",
+        "            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,\n",
+        "            joints.closes | ~wrapped.is_good,\n",
         ("tests/unit/agent/parsing/test_containers.py::test_the_last_part_is_awaited",),
-    ),
-    Mutant(
-        "a half-written line decides where the record before it ends",
-        "agent/parsing/multiline.py",
-        "            int(np.flatnonzero(is_first)[-1]) if wrapped.is_part[-1] else len(place),\n",
-        "            len(place),\n",
-        (
-            "tests/unit/agent/parsing/test_containers.py::"
-            "test_what_follows_never_changes_a_whole_record",
-        ),
     ),
     Mutant(
         "a group may be empty where RE2 needs a character",
@@ -480,7 +470,8 @@ MUTANTS = (
     Mutant(
         "texts of containers are decoded before their parts are joined",
         "agent/batches/recipe.py",
-        "    return ContainerParser(recipe.container, _decoding(recipe, without_fields(schema)), schema)\n",
+        "    return ContainerParser(recipe.container, "
+        "_decoding(recipe, without_fields(schema)), schema)\n",
         """    build = _BUILDERS[recipe.parser]
     inner = build(recipe, without_fields(without_mark(schema)))
     parser = ContainerParser(recipe.container, inner, without_mark(schema))

@@ -3,15 +3,18 @@ intent is a stored promise to send certain bytes of a file."""
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from skidway.agent.batches import press as press_module
 from skidway.agent.batches import recipe as recipes
 from skidway.agent.batches import routing
 from skidway.agent.batches.press import AHEAD_MS_MAX, Press
 from skidway.agent.batches.recipe import Schema, TopicSnapshot, from_json, recipe_of
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, Frames, LineFramer
+from skidway.agent.parsing.parser import Reject
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
 from skidway.agent.values.intents import Intent, Reading
 from skidway.audit.counts import checksum
@@ -241,6 +244,26 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
     assert all(batch.encoded.uncompressed_bytes <= 20_000 for batch in pressed.batches)
 
 
+def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
+    """The place of a rejected line is found without a look at all other lines, so that a log of
+    lines that do not fit does not stop the agent."""
+    lines = press_module._Lines([reading(b"x\n" * 50)], LineFramer())
+    lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
+    lines.rejected(Reject(7, "no-match", ""))
+    assert Spied.looks == 0
+
+
+class Spied(Frames):
+    """Counts how often the lengths of all records are computed."""
+
+    looks = 0
+
+    @property
+    def length(self) -> Any:
+        Spied.looks += 1
+        return super().length
+
+
 def test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times() -> None:
     """If every line of a reading is too long, every line is rejected, and the parser of times gets
     no lines without an error."""
@@ -325,3 +348,55 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]
     assert len({each.fingerprint for each in [recipe(), *others]}) == 5
     assert "framing-" in recipes.program_version()
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ({"path_pattern": "(?P<line>x)"}, "two fields would have the name 'line'"),
+        ({"fields": {"app": "x"}, "path_pattern": "(?P<app>x)"}, "two fields"),
+        (
+            {
+                **regex("(?P<timestamp_replaced>.*)"),
+                "timestamp": TimestampSettings(
+                    fields=["timestamp_replaced"], format="rfc3339", on_error="read_time"
+                ),
+            },
+            "two fields would have the name 'timestamp_replaced'",
+        ),
+    ],
+)
+def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
+    """Settings by which two things fill one field are refused before a line is promised."""
+    with pytest.raises(ConfigurationRefused, match=sentence):
+        Press(recipe(**source))
+
+
+def own_schema(schema: dict[str, Any], **source: Any) -> Press:
+    """Compiles a source with a schema of its own."""
+    configured = SourceSettings(topic="logs", paths=["/log/*"], schema="s.avsc", **source)
+    plain = recipe()
+    return Press(
+        recipe_of(
+            configured, plain.data, plain.rejected, Schema(1, json.dumps(schema)),
+            plain.rejected_schema, 900_000,
+        )
+    )  # fmt: skip
+
+
+def test_a_schema_whose_fields_are_filled_twice_or_not_at_all_is_refused() -> None:
+    """A source with its own schema is refused if fields of the path or of the settings leave no
+    field to the parser, or fill a field that a group fills, too. The mark of times must be a
+    boolean."""
+    schema = {"type": "record", "name": "L", "fields": [{"name": "a", "type": "string"}]}
+    with pytest.raises(ConfigurationRefused, match="leave no field to the parser"):
+        own_schema(schema, fields={"a": "x"}, **regex("(?P<b>.*)"))
+    schema["fields"].append({"name": "b", "type": "string"})  # type: ignore[attr-defined]
+    with pytest.raises(ConfigurationRefused, match="both fill the field 'a'"):
+        own_schema(schema, fields={"a": "x"}, **regex("(?P<a>x)(?P<b>.*)"))
+    with pytest.raises(ConfigurationRefused, match="both fill the field 'a'"):
+        own_schema(schema, fields={"a": "x"}, path_pattern="(?P<a>x)", **regex("(?P<b>.*)"))
+    schema["fields"].append({"name": "timestamp_replaced", "type": "string"})  # type: ignore[attr-defined]
+    time = TimestampSettings(fields=["a"], format="rfc3339", on_error="read_time")
+    with pytest.raises(ConfigurationRefused, match="must be a boolean"):
+        own_schema(schema, timestamp=time, **regex("(?P<a>x)(?P<b>.*)"))

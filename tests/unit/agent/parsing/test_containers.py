@@ -153,22 +153,18 @@ PARTS = st.lists(
 
 def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
     """The records of parts (text, whether another part follows, whether it is on stderr). Joins
-    first the parts of each line, and then the lines of each record."""
-    lines: list[tuple[str, bool]] = []
+    part by part. The first part of a line decides whether a record begins there."""
+    found: list[str] = []
     before: tuple[bytes, bool, bool] | None = None
     for text, is_part, is_error in parts:
-        if before is not None and before[1:] == (True, is_error):
-            lines[-1] = lines[-1][0] + text.decode(), is_error
+        same = before is not None and before[2] == is_error
+        if before is not None and same and before[1]:
+            found[-1] += text.decode()
+        elif is_multiline and same and not text.startswith(b"A"):
+            found[-1] += "\n" + text.decode()
         else:
-            lines.append((text.decode(), is_error))
+            found.append(text.decode())
         before = text, is_part, is_error
-    found: list[str] = []
-    for number, (line, is_error) in enumerate(lines):
-        same = number > 0 and lines[number - 1][1] == is_error
-        if is_multiline and same and not line.startswith("A"):
-            found[-1] += "\n" + line
-        else:
-            found.append(line)
     return found
 
 
@@ -191,6 +187,43 @@ def test_texts_are_those_of_a_simple_program(
     if data:
         rule = Rule(START, "^A", 500) if is_multiline else None
         assert texts(kind, data, rule) == reference(parts, is_multiline)
+
+
+RULES = st.sampled_from(
+    [
+        None, Rule(START, "^A", 3), Rule(END, "b$", 3), Rule(CONTINUATION, "A b", 3),
+        Rule(CONTINUATION, "^ ", 2), Rule(END, "", 2),
+    ]
+)  # fmt: skip
+
+
+def ends(data: bytes, framer: JoiningFramer) -> list[int]:
+    return list(framer.frame(data, np.array([len(data)])).end.tolist()) if data else []
+
+
+@promise("2 framing")
+@given(PARTS, PARTS, RULES, st.sampled_from([CRI, DOCKER]), st.sampled_from([1 << 20, 150]))
+@example([(b"A", True, False)], [(b"b", False, False)] * 2, Rule(END, "b$", 3), CRI, 1 << 20)
+def test_records_never_depend_on_another_range(
+    one: list[tuple[bytes, bool, bool]], other: list[tuple[bytes, bool, bool]],
+    rule: Rule | None, kind: str, bytes_max: int,
+) -> None:  # fmt: skip
+    """The lines of a file are joined in the same way whatever other file is read at the same time.
+    The parts into which a range is divided at the ends of records have the same records as the
+    range."""
+    framer = JoiningFramer(rule, bytes_max, kind)
+    ranges = [each for each in (wrapped(kind, one), wrapped(kind, other)) if each]
+    if not ranges:
+        return
+    together = framer.frame(b"".join(ranges), np.cumsum([len(each) for each in ranges])).end
+    apart = ends(ranges[0], framer)
+    if len(ranges) == 2:
+        apart += [len(ranges[0]) + end for end in ends(ranges[1], framer)]
+    assert together.tolist() == apart
+    for data in ranges:
+        for end in ends(data, framer):
+            after = [end + each for each in ends(data[end:], framer)]
+            assert ends(data[:end], framer) + after == ends(data, framer)
 
 
 @promise("2 framing")
