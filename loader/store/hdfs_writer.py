@@ -25,15 +25,19 @@ WRITE_BYTES: Final = 4 << 20
 """A writer collects this many bytes for each call of the client's `write`. Otherwise the writer
 would call the Rust client for each Parquet page."""
 
-BEGINNINGS_MAX: Final = 10
+BEGINNINGS_MAX: Final = 60
 BEGINNING_S: Final = 120.0
 """For this many seconds, a writer may begin a file again and again. It begins the file at most
 `BEGINNINGS_MAX` times."""
 
 SYNC_S: Final = 3.0
-"""The writer waits at most this many seconds for the first hsync of a small file. After an hsync
-that did not return, the writer waits twice as long for the next hsync, at most `LARGE_SYNC_S`. If
-all DataNodes work, the hsync of a small file takes 50 ms."""
+"""The writer waits at most this many seconds for the first hsyncs of a small file. After each
+`SYNCS_ALIKE` hsyncs that did not return, the writer waits twice as long for the next ones, at most
+`LARGE_SYNC_S`. If all DataNodes work, the hsync of a small file takes 50 ms."""
+
+SYNCS_ALIKE: Final = 3
+"""If one of three DataNodes is dead and HDFS stores each block on two, every second hsync does not
+return. With this value, a writer waits for twelve such hsyncs in vain before it gives up."""
 
 LARGE_SYNC_S: Final = 60.0
 """The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""
@@ -91,7 +95,7 @@ class HdfsWriter:
         """Calls `work`, which writes the file from its beginning. Passes to `work` the number of
         seconds that it may wait for an hsync. If a DataNode does not answer, creates the file again
         and calls `work` again."""
-        until, within_s = time.monotonic() + BEGINNING_S, SYNC_S
+        until, syncs, within_s = time.monotonic() + BEGINNING_S, 0, SYNC_S
         for attempt in range(BEGINNINGS_MAX):
             if attempt:
                 self._file = self._created()
@@ -101,7 +105,8 @@ class HdfsWriter:
                 if attempt + 1 == BEGINNINGS_MAX or time.monotonic() > until:
                     raise
                 if isinstance(error.__cause__, TimeoutError):
-                    within_s = min(2 * within_s, LARGE_SYNC_S)
+                    syncs += 1
+                    within_s = min(SYNC_S * 2 ** (syncs // SYNCS_ALIKE), LARGE_SYNC_S)
             else:
                 return
 

@@ -37,8 +37,8 @@ MUTANTS = (
     Mutant(
         "a load waits for a dead DataNode for longer and longer",
         "loader/store/hdfs_writer.py",
-        "                    within_s = min(2 * within_s, LARGE_SYNC_S)\n",
-        "                    within_s = 2 * within_s\n",
+        "                    within_s = min(SYNC_S * 2 ** (syncs // SYNCS_ALIKE), LARGE_SYNC_S)\n",
+        "                    within_s = SYNC_S * 2**syncs\n",
         (WRITER + "test_how_long_a_writer_waits_for_syncs_is_bounded",),
     ),
     Mutant(
