@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 
 from skidway.agent.formats import catalog
-from skidway.agent.parsing import containers
+from skidway.agent.parsing import containers, derived
 from skidway.agent.parsing.containers import CRI, DOCKER
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.parsing.lines import cut
@@ -175,7 +175,7 @@ def _as_json(sample: _Sample) -> Guess | None:
     objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
     if objects < SHARE_LEAST * len(sample.texts):
         return None
-    schema = infer(iter(sample.texts), name=sample.topic.replace("-", "_").replace(".", "_"))
+    schema = infer(iter(sample.texts), name=derived.record_name(sample.topic))
     text = schema.text
     parser = ParserSettings(type="json")
     file = f"{sample.topic}.avsc"

@@ -23,6 +23,7 @@ from skidway.agent.parsing.containers import STREAM, TIME
 from skidway.agent.parsing.parser import TIME_MARK
 from skidway.agent.parsing.replacing import MARK, check_groups
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.avro_schema import PRIMITIVES
 
 LINE_FIELD: Final = "line"
 TIME_FIELDS: Final = ("timestamp", "event_time")
@@ -33,9 +34,11 @@ _TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 
 
 def record_name(topic: str) -> str:
-    """The topic as an Avro name. Characters that are not allowed in an Avro name become `_`."""
+    """The topic as an Avro name. Characters that are not allowed in an Avro name become `_`. If the
+    topic has the name of a primitive type, a `_` stands before it.
+    """
     name = _NOT_OF_A_NAME.sub("_", topic)
-    return f"_{name}" if name[:1].isdigit() else name
+    return f"_{name}" if name[:1].isdigit() or name in PRIMITIVES else name
 
 
 def schema(

@@ -11,6 +11,7 @@ import yaml
 
 from skidway import settings
 from skidway.agent.commands.guessing import guess
+from skidway.agent.files.patterns import Pattern
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.validation.checks import check_settings
@@ -122,6 +123,39 @@ def test_json_that_does_not_fit_its_schema_says_why(tmp_path: Path) -> None:
     found = guess(write(tmp_path, "odd.json", text), 100)
     assert found.what.startswith("JSON lines")
     assert any("do not fit the schema" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("iso.log", b"0001-01-01T00:00:00+10:00 web7 app[1]: x\n" * 3),
+        ("0.log", b"9999-12-31T23:59:59-10:00 stdout F x\n" * 3),
+        ("deep.log", b"{" + b'"a":{' * 2_000 + b"}" * 2_001 + b"\n"),
+        ("bytes.json", b'{"a": "\xff"}\n{"a": "b"}\n'),
+        ("cri.log", b'2026-11-21T08:15:01Z stdout F {"container": 7, "container_time": "x"}\n'),
+        ("app[1].log", b"plain\n"),
+        ("x" * 240, b"\x1b[31mred\x1b[0m\n"),
+        ("nul.log", b"\0" * 100),
+    ],
+)
+def test_guess_survives_odd_files(
+    name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`guess` proposes something for every file, in text that is safe for a terminal. The block
+    works and its paths match the file."""
+    log = write(tmp_path, name, data)
+    assert main(["agent", "guess", str(log)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    found = guess(log, 100)
+    block = {key: value for key, value in found.block.items() if key != "schema"}
+    if "parser" in block:
+        write(tmp_path, "a.avsc", found.schema or "")
+        block["schema"] = str(tmp_path / "a.avsc")
+    config = write(tmp_path, "agent.yml", CONFIG + yaml.safe_dump({"sources": [block]}))
+    loaded = catalog.applied(settings.load(AgentSettings, config))
+    check_settings(loaded)
+    (source,) = loaded.sources
+    assert any(Pattern(path, ()).means(str(log)) for path in source.paths)
 
 
 def test_an_unknown_log_is_text(tmp_path: Path) -> None:

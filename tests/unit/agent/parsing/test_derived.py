@@ -7,6 +7,7 @@ from skidway.agent.parsing.derived import record_name
 from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.raw import RawParser
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
 
 
 def test_names_of_topics_become_names_of_records() -> None:
@@ -14,6 +15,8 @@ def test_names_of_topics_become_names_of_records() -> None:
     name."""
     assert record_name("hdfs-logs.v2") == "hdfs_logs_v2"
     assert record_name("2fast") == "_2fast"
+    assert record_name("bytes") == "_bytes"
+    Codec(schema_of("string", ["line"]))
 
 
 def test_derived_schemas_hold_the_groups_and_the_time() -> None:
