@@ -33,7 +33,8 @@ class Beginning:
     gaps: Mapping[int, tuple[Gap, ...]]
 
     def position(self, partition: int) -> PartitionRange:
-        """Returns the position of a partition after the load `before`."""
+        """Returns the position that a partition had when the load of the manifest `before` had
+        ended."""
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 

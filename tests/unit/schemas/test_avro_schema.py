@@ -317,8 +317,8 @@ def test_nesting_is_bounded() -> None:
 
 @given(records(flat=False))
 def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
-    """If the canonical text of a schema is parsed, its canonical text is the same. White space in a
-    schema makes no difference."""
+    """A schema's canonical text is itself a schema, and the canonical text of that schema is the
+    same text. White space in a schema makes no difference."""
     text = canonical(parse(case[0]))
     assert canonical(parse(text)) == text
     assert canonical(parse(json.dumps(case[0], indent=3))) == text
