@@ -57,8 +57,10 @@ def pods(trial: Trial) -> Told:
     wrapped = b""
     for number, line in enumerate(sample.replace("=== ", "").splitlines()):
         time = f"2026-11-20T08:15:{number:02d}.123456789Z"
-        at = len(line) // 2
-        wrapped += f"{time} stdout P {line[:at]}\n{time} stdout F {line[at:]}\n".encode()
+        parts = [line[at : at + 60] for at in range(0, max(len(line), 1), 60)]
+        for part in parts[:-1]:
+            wrapped += f"{time} stdout P {part}\n".encode()
+        wrapped += f"{time} stdout F {parts[-1]}\n".encode()
     write(trial, "pods/shop_web-1_3f0c/app/0.log", wrapped)
     trial.settle()
     yield
