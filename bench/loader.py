@@ -81,8 +81,9 @@ def run() -> Table:
                 for _ in range(ROUNDS):
                     load(folder, topic, few, ours)
                     load_with_peer(folder, topic, theirs)
-                columns = len(schema["fields"])
-                add(table, f"{columns} columns, {partitions} partitions", ours, theirs)
+                plural = "s" if partitions > 1 else ""
+                what = f"{len(schema['fields'])} columns, {partitions} partition{plural}"
+                add(table, what, ours, theirs)
     return table
 
 
