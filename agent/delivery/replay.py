@@ -2,20 +2,21 @@
 its records again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
-promised them, or an operator gave them up. The replay hands such an intent, and all later intents
-of its file, to the inquiry. The inquiry finds out which of their records the brokers have, before
-it declares bytes lost or uncertain. A file that cannot be opened right now is tried again later.
-Until then, its intents wait, and the file is not read.
+promised them, this program refuses their settings, or an operator gave them up. The replay hands
+such an intent, and all later intents of its file, to the inquiry. The inquiry finds out which of
+their records the brokers have, before it declares bytes lost or uncertain. A file that cannot be
+opened right now is tried again later. Until then, its intents wait, and the file is not read.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from skidway.agent.batches.recipe import Recipe, at_present, has_refusal
 from skidway.agent.delivery.evidence import proven_bytes
 from skidway.agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
+from skidway.agent.delivery.presses import Presses
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
@@ -29,13 +30,13 @@ class Replay:
     def __init__(
         self,
         intents: Iterable[Intent],
-        recipes: Mapping[bytes, Recipe],
+        presses: Presses,
         tracker: Tracker,
         handles: Handles,
         inquiry: Inquiry,
     ) -> None:
         self._waiting = deque(intents)
-        self._recipes = recipes
+        self._presses = presses
         self._tracker = tracker
         self._handles = handles
         self._inquiry = inquiry
@@ -76,7 +77,7 @@ class Replay:
         if tracked is None or any(late.file == intent.file for late in self._later):
             self._later.append(intent)
             return None
-        recipe = self._recipes.get(intent.recipe)
+        recipe = self._presses.recipe(intent.recipe)
         reason = self._obstacle(intent, recipe)
         if reason is not None:
             self._inquiry.ask(intent, tracked, recipe, reason)
@@ -110,6 +111,8 @@ class Replay:
             return "the broker had refused a record of it"
         if recipe is None or recipe != at_present(recipe):
             return "another version of the program had promised it"
+        if not self._presses.can_press(recipe):
+            return "the program cannot make its records any more"
         if self._inquiry.has(intent.file):
             return "what was promised before it could not be sent again"
         return None

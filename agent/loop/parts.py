@@ -133,7 +133,7 @@ class _Maker:
             clock.monotonic() + wait_s,
         )  # fmt: skip
         refused = Refused(tracker, presses, progress, self._around.logs(), state.agent, wait_s)
-        replay = Replay(self._intents, self._recipes, tracker, self._handles, inquiry)
+        replay = Replay(self._intents, presses, tracker, self._handles, inquiry)
         accounts.open(state, clock.time_ms(), first)
         tracker.has_lost = accounts.has_lost
         register = Register(state.agent, self._topics, mail, tracker, reader, self._handles)

@@ -510,6 +510,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "settings that the program refuses now are replayed",
+        "agent/delivery/replay.py",
+        "        if not self._presses.can_press(recipe):\n",
+        "        if False:\n",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_settings_that_the_program_refuses_now_do_not_stop_the_agent",
+        ),
+    ),
+    Mutant(
         "a column without lines stops the parser of times",
         "agent/parsing/timestamps.py",
         "        if not len(values):\n            return",

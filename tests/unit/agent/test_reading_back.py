@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skidway.agent.batches import press
 from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches.recipe import Recipe
 from skidway.agent.commands.state import given_up
 from skidway.agent.delivery import inquiry
 from skidway.agent.loop import beginning
 from skidway.agent.settings import ParserSettings
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Certainty, Seal
+from skidway.errors import ConfigurationRefused
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
@@ -366,6 +369,29 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     (loss,) = picky.losses()
     assert (loss.first, loss.end, loss.certainty) == (3, 6, Certainty.LOST)
     assert "end elsewhere" in loss.reason
+
+
+@promise("2 found or sent")
+def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
+    picky: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the program refuses the settings by which records were promised, it reads back which of
+    these records arrived, and sends the others by the settings of now. It does not stop."""
+    picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
+    promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
+    build = press.build_parser
+
+    def strict(recipe: Recipe, codec: Any) -> Any:
+        if recipe.fingerprint in promised:
+            raise ConfigurationRefused("no longer")
+        return build(recipe, codec)
+
+    monkeypatch.setattr(press, "build_parser", strict)
+    picky.settings = settings(raw(parser=ParserSettings(type="regex", pattern="(?P<line>[a].*)")))
+    picky.start()
+    picky.settle()
+    assert picky.values() == ["a1", "a2"]
+    assert picky.losses() == []
 
 
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
