@@ -20,19 +20,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from skidway.agent.parsing.framing import Int64s, LineFramer
+from skidway.agent.parsing.framing import Booleans, Int64s, LineFramer
 from skidway.agent.parsing.json_lines import DEPTH_MAX
 from skidway.agent.parsing.lines import sizes, slices
 from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject, in_places
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
-
-Booleans = npt.NDArray[np.bool_]
 
 CRI: Final = "cri"
 DOCKER: Final = "docker"

@@ -22,14 +22,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.agent.parsing.framing import Booleans, Int64s
 from skidway.agent.parsing.lines import slices
-
-Booleans = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 
 _NOT_BLANK: Final = r"\S+"
 _DIGITS: Final = r"\d+"

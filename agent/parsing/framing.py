@@ -37,6 +37,7 @@ LF = 10
 CR = 13
 
 Int64s = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

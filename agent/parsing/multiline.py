@@ -29,16 +29,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.agent.parsing import containers
-from skidway.agent.parsing.framing import Frames, Int64s, LineFramer
+from skidway.agent.parsing.framing import Booleans, Frames, Int64s, LineFramer
 from skidway.agent.parsing.lines import UTF_8, repaired, slices
 from skidway.errors import ConfigurationRefused
-
-Booleans = npt.NDArray[np.bool_]
 
 START: Final = "start"
 CONTINUATION: Final = "continuation"
@@ -161,36 +158,34 @@ class JoiningFramer:
     def _joints(self, data: bytes, lines: Frames) -> _Joints:
         values = slices(data, lines.first, lines.content_end)
         if self._container is None:
-            return self._by_rule(values)
+            return self._by_rule(values, np.zeros(len(values), np.bool_))
         wrapped = containers.unwrap(self._container, values)
-        joints, follows = self._by_rule(wrapped.texts), containers.follows(wrapped)
-        alone = containers.is_alone(wrapped)
-        begins = joints.begins
-        if self._rule is not None and self._rule.kind == END:
-            begins = np.append(True, joints.closes[:-1] & ~wrapped.is_part[:-1])
+        joints, follows = self._by_rule(wrapped.texts, wrapped.is_part), containers.follows(wrapped)
         return _Joints(
-            (begins & ~follows) | alone,
-            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,
+            (joints.begins & ~follows) | containers.is_alone(wrapped),
+            joints.closes | ~wrapped.is_good,
             joints.is_beginning & ~follows,
-            joints.is_end & ~wrapped.is_part,
+            joints.is_end,
         )
 
-    def _by_rule(self, texts: pa.BinaryArray) -> _Joints:
+    def _by_rule(self, texts: pa.BinaryArray, is_part: Booleans) -> _Joints:
+        """is_part: whether the next part of the text is in another line."""
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
-            return _Joints(yes, yes, yes, yes)
+            return _Joints(yes, ~is_part, yes, ~is_part)
         said = _matches(repaired(texts, self._encoding)[0], self._rule.pattern)
         if self._rule.kind == END:
-            return _Joints(np.append(True, said[:-1]), said, yes, said)
+            ends = said & ~is_part
+            return _Joints(np.append(True, ends[:-1]), ends, yes, ends)
         begins = said if self._rule.kind == START else ~said
-        return _Joints(begins, ~yes, begins, yes)
+        return _Joints(begins, ~yes, begins, ~is_part)
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
-        """Lets records that would be too large end earlier. begins: for the first lines, whether a
-        record begins there; the first is true.
+        """Lets records that would be too large end earlier. begins: for each line, whether a record
+        begins there; the first is true.
         """
         first = np.flatnonzero(begins)
-        last = np.append(first[1:], len(begins)) - 1
+        last = np.append(first[1:], len(lines)) - 1
         large = (last - first >= self._lines_max) | (
             (lines.content_end[last] - lines.first[first] > self._bytes_max) & (last > first)
         )

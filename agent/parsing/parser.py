@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
+from skidway.agent.parsing.framing import Int64s as Int64s
 from skidway.errors import ConfigurationRefused
-
-Int64s = npt.NDArray[np.int64]
 
 NO_TIME: Final = np.int64(-(1 << 63))
 """This value in `Parsed.event_ms` says that the line has no event time. The record then gets the

@@ -417,8 +417,8 @@ MUTANTS = (
     Mutant(
         "parts of a container's line are records of their own",
         "agent/parsing/multiline.py",
-        "            (begins & ~follows) | alone,\n",
-        "            begins | alone,\n",
+        "            (joints.begins & ~follows) | containers.is_alone(wrapped),\n",
+        "            joints.begins | containers.is_alone(wrapped),\n",
         (
             "tests/unit/agent/parsing/test_containers.py::test_parts_of_a_line_are_joined",
             "tests/unit/agent/parsing/test_containers.py::test_texts_are_those_of_a_simple_program",
@@ -445,8 +445,8 @@ MUTANTS = (
     Mutant(
         "a part is read before the next part is there",
         "agent/parsing/multiline.py",
-        "            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,\n",
-        "            joints.closes | ~wrapped.is_good,\n",
+        "            return _Joints(yes, ~is_part, yes, ~is_part)\n",
+        "            return _Joints(yes, yes, yes, ~is_part)\n",
         ("tests/unit/agent/parsing/test_containers.py::test_the_last_part_is_awaited",),
     ),
     Mutant(
