@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skidway.agent.parsing.added_fields import KUBERNETES
 from skidway.agent.parsing.containers import CRI
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
-from skidway.agent.parsing.paths import KUBERNETES
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls

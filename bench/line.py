@@ -19,7 +19,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -39,34 +38,20 @@ from support.processes import eventually
 
 RATE = 1_000
 """The number of lines that are written per second."""
-CASES = {"a load every 10 s": (10.0, 120.0), "a load every minute": (60.0, 300.0)}
-"""For each case: how many seconds lie between the beginnings of two loads, and how many seconds the
-lines are written."""
-TRIAL_S = 10.0
+CASES = {"a load every 10 s": (10.0, 120_000), "a load every minute": (60.0, 300_000)}
+"""For each case: how many seconds lie between the beginnings of two loads, and how many lines are
+written."""
+TRIAL_LINES = 10_000
 TICK_S = 0.01
 WITHIN_S = 120.0
 PADDING = "x" * 120
 TOPIC, CLUSTER = "lines", "offline"
 
 
-@dataclass(slots=True)
-class Lines:
-    """What `live` shares with its two threads, which write lines and consume them.
-
-    ended: set when the writer must stop.
-    written: how many lines the writer has written.
-    delays_s: for each line that the consumer got, the time from its writing to its arrival.
-    """
-
-    ended: threading.Event = field(default_factory=threading.Event)
-    written: int = 0
-    delays_s: list[float] = field(default_factory=list)
-
-
 def run() -> SidesTable:
     """Measures percentiles of the two times in both cases."""
     table = SidesTable(f"line: one line on its way, {RATE:,} lines a second", tuple(CASES))
-    found = {case: delays(every_s, write_s) for case, (every_s, write_s) in CASES.items()}
+    found = {case: delays(every_s, count) for case, (every_s, count) in CASES.items()}
     for at, what in enumerate(("to a consumer of the broker", "to a row")):
         cuts = {
             case: statistics.quantiles(each[at], n=1000, method="inclusive")
@@ -78,7 +63,7 @@ def run() -> SidesTable:
     return table
 
 
-def delays(every_s: float, write_s: float) -> tuple[list[float], list[float]]:
+def delays(every_s: float, count: int) -> tuple[list[float], list[float]]:
     """Runs the pipeline once. Returns, for each line, the time until the consumer had the line, and
     the time until its row was in place."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -87,7 +72,7 @@ def delays(every_s: float, write_s: float) -> tuple[list[float], list[float]]:
             site(folder) as (address, offline, schemas),
             loader(folder, offline, schemas, every_s),
         ):
-            seen = live(folder, address, schemas, scaled(write_s, TRIAL_S))
+            seen = live(folder, address, schemas, scaled(count, TRIAL_LINES))
             eventually(
                 lambda: loaded(folder / "rows") >= len(seen),
                 within_s=WITHIN_S,
@@ -151,14 +136,14 @@ def loader(folder: Path, offline: str, schemas: str, every_s: float) -> Iterator
         yield program
 
 
-def live(folder: Path, address: str, schemas: str, write_s: float) -> list[float]:
-    """Writes lines for `write_s` seconds, and consumes them at the same time. Returns for each line
-    the time from its writing until the consumer had it.
+def live(folder: Path, address: str, schemas: str, count: int) -> list[float]:
+    """Writes `count` lines, and consumes them at the same time. Returns for each line the time from
+    its writing until the consumer had it.
 
     Raises:
         RuntimeError: Lines did not arrive.
     """
-    log, lines = folder / "app.log", Lines()
+    log = folder / "app.log"
     log.touch()
     config = folder / "agent.yml"
     settings = {
@@ -170,50 +155,43 @@ def live(folder: Path, address: str, schemas: str, write_s: float) -> list[float
     }
     config.write_text(yaml.safe_dump(settings))
     agent = Program(skidway("agent", "run", "--config", str(config)), folder / "agent.out")
-    threads = [
-        threading.Thread(target=write, args=(log, lines), daemon=True),
-        threading.Thread(target=watch, args=(address, lines), daemon=True),
-    ]
+    delays_s: list[float] = []
+    consumer = threading.Thread(target=watch, args=(address, count, delays_s), daemon=True)
     with running(agent, lambda: agent.running):
-        for thread in threads:
-            thread.start()
-        time.sleep(write_s)
-        lines.ended.set()
-        for thread in threads:
-            thread.join(WITHIN_S)
-    if len(lines.delays_s) != lines.written:
-        raise RuntimeError(f"{len(lines.delays_s)} of {lines.written} lines arrived")
-    return lines.delays_s
+        consumer.start()
+        write(log, count)
+        consumer.join()
+    if len(delays_s) != count:
+        raise RuntimeError(f"{len(delays_s)} of {count} lines arrived")
+    return delays_s
 
 
-def write(log: Path, lines: Lines) -> None:
-    """Writes RATE lines a second, a few at a time, each with the time at which it is written."""
-    next_s = time.monotonic()
+def write(log: Path, count: int) -> None:
+    """Writes `count` lines, RATE lines a second, a few at a time, each with the time at which it is
+    written."""
+    few, next_s = round(RATE * TICK_S), time.monotonic()
     with log.open("a", buffering=1 << 16) as out:
-        while not lines.ended.is_set():
+        for _ in range(count // few):
             now_ns = time.time_ns()
-            out.writelines(f"{now_ns:019d} {PADDING}\n" for _ in range(round(RATE * TICK_S)))
+            out.writelines(f"{now_ns:019d} {PADDING}\n" for _ in range(few))
             out.flush()
-            lines.written += round(RATE * TICK_S)
             next_s += TICK_S
             time.sleep(max(0.0, next_s - time.monotonic()))
 
 
-def watch(address: str, lines: Lines) -> None:
-    """Consumes from the broker and records when each line arrives."""
+def watch(address: str, count: int, delays_s: list[float]) -> None:
+    """Consumes `count` lines from the broker and adds the time that each took to arrive. Ends early
+    if no line arrives for `WITHIN_S` seconds."""
     with Client(address) as client:
         fetcher = Fetcher(client)
         fetcher.seek(TopicPartition(TOPIC, 0), 0)
         until = time.monotonic() + WITHIN_S
-        while not lines.ended.is_set() or len(lines.delays_s) < lines.written:
-            if not lines.ended.is_set():
-                until = time.monotonic() + WITHIN_S
-            elif time.monotonic() > until:
-                return
+        while len(delays_s) < count and time.monotonic() < until:
             for fetched in fetcher.poll(100):
                 now_ns = time.time_ns()
+                until = time.monotonic() + WITHIN_S
                 for raw in fetched.batches:
-                    lines.delays_s += [
+                    delays_s += [
                         (now_ns - int(value[value.index(b" ") - 19 :][:19])) / 1e9
                         for value in decode(raw).values.to_pylist()
                     ]

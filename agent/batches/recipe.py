@@ -21,14 +21,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.agent.parsing import derived, paths
+from skidway.agent.parsing import derived
+from skidway.agent.parsing.added_fields import AddedFields, path_groups
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.json_lines import EXTRA, JsonParser, aliases_of
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
-from skidway.agent.parsing.paths import AddedFields
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.replacing import (
@@ -259,7 +259,7 @@ def derived_schema(source: SourceSettings) -> str:
         with_mark=source.on_error == "replace",
         with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
         is_container=source.container is not None,
-        added=[*paths.groups_of(source.path_patterns), *source.fields],
+        added=[*path_groups(source.path_patterns), *source.fields],
         types=source.parser.types,
     )
 

@@ -26,7 +26,8 @@ from skidway.agent.settings import (
     SourceSettings,
     TimestampSettings,
 )
-from skidway.agent.validation.preview import Preview, preview, printable
+from skidway.agent.validation.excerpts import excerpt
+from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.inference.inference import infer
 
@@ -298,13 +299,15 @@ def render(found: Guess, rows_max: int = 10) -> str:
         lines.append(f"  {each.time.isoformat() if each.time else 'time of reading'}")
         for name, value in each.row.items():
             if value not in (None, ""):
-                lines.append(f"    {name}: {_shortened(value)}")
+                lines.append(f"    {name}: {excerpt(value, SHOWN_CHARACTERS_MAX)}")
     lines += made.notes
     if made.rejects:
         lines += ["", "Records that do not fit:"]
         for reject in made.rejects[:3]:
             text = reject.line.decode("utf-8", "replace")
-            lines.append(f"  byte {reject.first}: {reject.reason}: {_shortened(text)}")
+            lines.append(
+                f"  byte {reject.first}: {reject.reason}: {excerpt(text, SHOWN_CHARACTERS_MAX)}"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -317,8 +320,3 @@ def document(found: Guess) -> dict[str, Any]:
         "schema": None if found.schema is None else json.loads(found.schema),
         "records": found.preview.document(),
     }
-
-
-def _shortened(value: object) -> str:
-    text = printable(value)
-    return text if len(text) <= 100 else text[:97] + "..."

@@ -6,17 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.validation.checks import schema_text
-from skidway.agent.validation.preview import Preview, preview, printable
+from skidway.agent.validation.excerpts import excerpt
+from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.client import RegistryClient
-
-SHOWN_CHARACTERS_MAX: Final = 100
 
 
 def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceSettings:
@@ -69,10 +68,13 @@ def render(made: Preview) -> str:
         place = f"byte {each['first']:,}"
         if "row" in each:
             lines.append(f"{place}  {each['time'] or 'time of reading'}")
-            lines += [f"    {name}: {_shown(value)}" for name, value in each["row"].items()]
+            lines += [
+                f"    {name}: {excerpt(value, SHOWN_CHARACTERS_MAX)}"
+                for name, value in each["row"].items()
+            ]
         else:
             lines.append(f"{place}  rejected, {each['rejected']}: {each['detail']}")
-            lines.append(f"    {_shown(each['line'])}")
+            lines.append(f"    {excerpt(each['line'], SHOWN_CHARACTERS_MAX)}")
     lines.append(f"{len(made.rows):,} rows, {len(made.rejects):,} rejected")
     lines += made.notes
     return "\n".join(lines) + "\n"
@@ -100,10 +102,3 @@ def _parsed(line: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise SkidwayError(f"the expected results are not lines of JSON: {error}") from error
-
-
-def _shown(value: object) -> str:
-    text = printable(value)
-    if len(text) <= SHOWN_CHARACTERS_MAX:
-        return text
-    return text[: SHOWN_CHARACTERS_MAX - 3] + "..."

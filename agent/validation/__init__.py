@@ -1,7 +1,8 @@
 """`skidway agent validate`: checks whether the settings fit the host, its files and the registry.
 
-checks  the checks of settings that need no connection to a server
-trial   each source's first and last lines, parsed as a running agent would
-report  what was found, for people and for programs
-preview the rows and rejects of a sample, for `agent guess` and `agent test`
+checks    the checks of settings that need no connection to a server
+excerpts  lines and values, made safe to show
+trial     each source's first and last lines, parsed as a running agent would
+report    what was found, for people and for programs
+preview   the rows and rejects of a sample, for `agent guess` and `agent test`
 """

@@ -23,6 +23,9 @@ from skidway.kafka.source import Source
 from skidway.schemas.codec import Codec
 
 BUCKET_MS: Final = 60_000
+SHOWN_CHARACTERS_MAX: Final = 100
+"""How many characters of a value `agent guess` and `agent test` show."""
+
 PREFIX_BYTES: Final = 5
 """The length of the schema id before each value."""
 
@@ -83,8 +86,8 @@ def preview(
     """Makes rows of a sample, which begins at the beginning of a record.
 
     schema: the schema of the rows; if it is None, the schema is derived from the source. now_ms:
-    the moment at which the sample counts as read; 0 for now. batch_bytes: the size of the largest
-    batch. Raises ConfigurationRefused.
+    the moment at which the sample counts as read; 0 means the present moment. batch_bytes: the size
+    of the largest batch. Raises ConfigurationRefused.
     """
     text = derived_schema(source) if schema is None else schema
     press = compiled(source, Schema(0, text), batch_bytes)
@@ -106,12 +109,6 @@ def preview(
         if count
     ]
     return Preview(sorted(found, key=lambda each: each.first), pressed.rejected, tuple(notes))
-
-
-def printable(value: object) -> str:
-    """A value as one line of text that is safe for a terminal."""
-    text = str(value).replace("\n", "\\n").replace("\t", "\\t")
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:

@@ -20,6 +20,7 @@ from skidway.agent.files.host import Host
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.framing import READ_BYTES, Framer, LineFramer
 from skidway.agent.settings import SourceSettings
+from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.values.found import Found
 from skidway.agent.values.intents import Intent, Reading
 from skidway.kafka.source import Source
@@ -153,8 +154,6 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
 
 def _misfit(line: RejectedLine, data: bytes, begin: int) -> Misfit:
     text = line.line[: 4 * EXAMPLE_CHARACTERS_MAX].decode("utf-8", "replace")
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     number = None if begin else data.count(b"\n", 0, line.first) + 1
-    return Misfit(
-        line.path, number, line.first, line.reason, line.detail, shown[:EXAMPLE_CHARACTERS_MAX]
-    )
+    shown = excerpt(text, EXAMPLE_CHARACTERS_MAX)
+    return Misfit(line.path, number, line.first, line.reason, line.detail, shown)

@@ -19,6 +19,7 @@ import pytest
 
 from skidway.audit.counts import bucket
 from skidway.audit.topic.messages import Announcement, Certainty, Delta, Loss, Seal
+from skidway.kafka.types import TopicPartition
 from support import agent_world
 from support.agent_schedule import (
     BEGINNING,
@@ -28,6 +29,7 @@ from support.agent_schedule import (
     Schedule,
     run_traced,
     source,
+    texts_in,
 )
 from support.agent_world import Brokers, Record, World, records_of, settings
 from support.promises import promise
@@ -168,14 +170,13 @@ class Growing(Schedule):
                 missing = self.written_before(topic.sealed_until) - known
                 assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
-    def check_append(self, record: Record) -> None:
+    def check_append(self, tp: TopicPartition, record: Record) -> None:
         assert record.file in self.announced, "a record before its file's announcement"
         if record.file in self.closed:
             assert record.end <= self.closed[record.file], "a record behind its file's end"
-        data = self.content.get(record.file, b"")[record.first : record.end]
-        inner = data.removesuffix(b"\n").split(b"\n")[1:]
+        inner = texts_in(tp, [record])[0].split("\n")[1:]
         assert len(inner) < max(self.lines_max, 1), "a record of too many lines"
-        assert not any(re.match(BEGINNING.encode(), line) for line in inner), "two records in one"
+        assert not any(re.match(BEGINNING, line) for line in inner), "two records in one"
 
     def finish(self) -> None:
         self.kills = 0
@@ -227,7 +228,7 @@ class Watched(Brokers):
 
     def append(self, sent: agent_world.Sent) -> int:
         for record in records_of(sent.encoded):
-            self._schedule.check_append(record)
+            self._schedule.check_append(sent.tp, record)
         return super().append(sent)
 
 

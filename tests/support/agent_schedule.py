@@ -306,12 +306,18 @@ def cells_of(data: bytes | bytearray) -> list[str]:
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
     """Returns the cells (unique pieces of text) in the records of a partition of TOPIC or of
     REJECTED."""
+    return [cell for text in texts_in(tp, log) for cell in cells_of(text.encode())]
+
+
+def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
+    """Returns the text of each record of a partition of TOPIC or of REJECTED, without the last line
+    feed."""
     if tp.topic == TOPIC:
-        return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
+        return [datum_text(record.value) for record in log]
     if not log:
         return []
     rows = REJECTED_CODEC.decode(pa_binary([r.value[5:] for r in log])).batch.to_pylist()
-    return [cell for row in rows for cell in cells_of(row["line"])]
+    return [row["line"].decode() for row in rows]
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:

@@ -531,10 +531,12 @@ MUTANTS = (
     ),
     Mutant(
         "all rows have the fields of the first file's path",
-        "agent/parsing/paths.py",
+        "agent/parsing/added_fields.py",
         "column.take(pa.array(owner))",
         "column.take(pa.array(owner * 0))",
-        ("tests/unit/agent/parsing/test_paths.py::test_each_row_has_the_fields_of_its_own_file",),
+        (
+            "tests/unit/agent/parsing/test_added_fields.py::test_each_row_has_the_fields_of_its_own_file",
+        ),
     ),
     Mutant(
         "what is missing is decided before late batches can have come",

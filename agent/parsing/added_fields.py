@@ -23,7 +23,7 @@ KUBERNETES: Final = (
 """The two layouts of kubelet: /var/log/pods, and the links in /var/log/containers."""
 
 
-def groups_of(patterns: Sequence[str]) -> list[str]:
+def path_groups(patterns: Sequence[str]) -> list[str]:
     """The fields of the patterns, sorted. Raises ConfigurationRefused if RE2 refuses a pattern, or
     if the patterns have different groups.
     """
@@ -52,7 +52,7 @@ class AddedFields:
         ConfigurationRefused if a field is missing in the schema, or is no string.
         """
         self._patterns, self._constants = patterns, constants
-        self._groups = groups_of(patterns)
+        self._groups = path_groups(patterns)
         self.names = [*self._groups, *(name for name, _ in constants)]
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None:

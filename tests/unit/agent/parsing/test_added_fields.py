@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing.paths import KUBERNETES, AddedFields, groups_of
+from skidway.agent.parsing.added_fields import KUBERNETES, AddedFields, path_groups
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 from support.agent_press import press, reading, recipe, records
@@ -60,7 +60,7 @@ def test_a_field_of_the_path_can_be_the_key() -> None:
 def test_a_pattern_that_gives_no_fields_is_refused(pattern: str) -> None:
     """A pattern without named groups is refused, and so is a pattern that RE2 refuses."""
     with pytest.raises(ConfigurationRefused, match=r"path\.pattern"):
-        groups_of((pattern,))
+        path_groups((pattern,))
 
 
 def test_a_schema_without_the_fields_is_refused() -> None:

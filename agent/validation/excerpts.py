@@ -1,0 +1,12 @@
+"""Makes excerpts of lines and values that are safe to show on a terminal."""
+
+from __future__ import annotations
+
+
+def excerpt(value: object, characters_max: int) -> str:
+    """A value as one line of printable text. Line ends and tabs are shown as `\\n` and `\\t`, other
+    characters that a terminal could obey as U+FFFD.
+    """
+    text = str(value).replace("\n", "\\n").replace("\t", "\\t")
+    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return text if len(text) <= characters_max else f"{text[: characters_max - 3]}..."
