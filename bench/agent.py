@@ -1,85 +1,225 @@
-"""Compares Skidway's agent (raw, and parsed into six fields) with rsyslog: each sends a file of log
-lines to a broker.
+"""Compares Skidway's agent with rsyslog: each sends a file of log lines to a broker.
 
-The agent and rsyslog read the same file and write to one partition of the same Skidway broker, with
-acknowledgements. rsyslog does not parse lines. The CPU seconds of each program include its start.
-The benchmark reads them from /proc when the last line has arrived. The agent also does the rest of
-its usual work: it records what it is about to send (its intents) and how far it has read (its
-checkpoints), and sends the counts for the audit.
+Both read the same file and write to one partition of the same Skidway broker, with
+acknowledgements. Each case has lines of another kind. If rsyslog can parse these lines, it parses
+them too; otherwise it sends them unparsed.
+
+A program first reads a file of two records. The CPU time until the first of them has arrived counts
+as the program's start. Then the file of all records appears in the directory that the program
+watches. The rate is the number of these records divided by the CPU time from then on. (If records
+have several lines, rsyslog sends the last record of a file only when another record follows. So a
+run ends two records before the last.) The agent also does the rest of its usual work: it records
+what it is about to send (its intents) and how far it has read (its checkpoints), and sends the
+counts for the audit.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
-import subprocess
+import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
+from bench import agent_lines, rsyslog
+from bench.agent_lines import Line
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table, in_turn
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Program, answers, free_port, ours, running, skidway
+from skidway.kafka.client import LATEST, Client
+from skidway.kafka.types import TopicPartition
 
-LINES = scaled(4_000_000, 40_000)
+RECORDS = scaled(2_000_000, 20_000)
 ROUNDS = scaled(3, 1)
+WITHIN_S = 300.0
+
 PATTERN = (
     r"(?P<date>\S+) (?P<time>\S+) (?P<pid>\S+) (?P<level>\S+) (?P<component>[^ ]+): (?P<content>.*)"
 )
-DEBIAN = ("rsyslog", "rsyslog-kafka")
+WORDS = "%date:word% %time:word% %pid:word% %level:word% %component:char-to:\\x3a%: %content:rest%"
+CELLS = (
+    "%date:char-to:,%,%time:char-to:,%,%pid:char-to:,%,%level:char-to:,%,"
+    "%component:char-to:,%,%content:rest%"
+)
+REGEX: Final = {"type": "regex", "pattern": PATTERN}
+MEMBERS: Final = {
+    "time": "string", "level": "string", "component": "string", "pid": "long", "size": "double",
+    "message": "string",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Lines of one kind, and what the programs do with them.
+
+    line, end: the records of the file. source: settings of the agent's source. rule: the rule of
+    liblognorm by which rsyslog parses the lines; JSON if rsyslog parses JSON; empty if it does not
+    parse. start: the regular expression for the first line of a record in rsyslog. share: the
+    number of records, as a share of RECORDS.
+    """
+
+    line: Line
+    source: Mapping[str, Any] = field(default_factory=dict)
+    rule: str = ""
+    start: str = ""
+    end: str = "\n"
+    share: float = 1.0
+
+    @property
+    def records(self) -> int:
+        """The number of records in the file."""
+        return int(RECORDS * self.share)
+
+    @property
+    def peer(self) -> str:
+        """The name of the peer in the table."""
+        return "rsyslog, parsed" if self.rule else "rsyslog, unparsed"
+
+
+CASES: Final[Mapping[str, Case]] = {
+    "raw": Case(agent_lines.hdfs),
+    "raw, CRLF": Case(agent_lines.hdfs, end="\r\n"),
+    "raw, 1 KB": Case(agent_lines.long, share=0.25),
+    "six fields": Case(agent_lines.hdfs, {"parser": REGEX}, WORDS),
+    "six fields, CRLF": Case(agent_lines.hdfs, {"parser": REGEX}, WORDS, end="\r\n"),
+    "json": Case(agent_lines.members, {"parser": {"type": "json"}}, rsyslog.JSON),
+    "stack traces": Case(agent_lines.trace, {"multiline": {"type": "java"}}, start="^[0-9]"),
+    "container": Case(agent_lines.contained, {"container": "cri"}),
+}
 
 
 def run() -> Table:
-    """Measures lines per CPU second; the agent and rsyslog take turns."""
-    provide_rsyslog()
+    """Measures records per CPU second, case by case. In each case, agent and rsyslog take turns."""
+    rsyslog.provide()
     table = Table("agent: 144-byte lines from a file to an acknowledged record")
+    starts: dict[str, list[float]] = {"ours": [], "peer": []}
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
-        log = folder / "bench.log"
-        write_lines(log, LINES)
         with (
             ours(folder) as (address, _, zookeeper),
             registry(folder, zookeeper.address) as schemas,
         ):
-
-            def shipped(parser: str) -> Callable[[], float]:
-                return lambda: agent(folder, address, schemas, log, parser)
-
-            found = in_turn(
-                {
-                    "raw": shipped("raw"),
-                    "regex": shipped("regex"),
-                    "rsyslog": lambda: rsyslog(folder, address, log),
-                },
-                ROUNDS,
-            )
-        for parser in ("raw", "regex"):
-            table.add(
-                Row(
-                    f"{parser} lines per CPU second",
-                    "lines",
-                    found[parser],
-                    found["rsyslog"],
-                    "rsyslog, unparsed",
-                )
-            )
+            for what, case in CASES.items():
+                site = Site(folder, address, schemas, case)
+                site.prepare()
+                found = in_turn({"ours": site.agent, "peer": site.rsyslog}, ROUNDS)
+                rates = {side: tuple(each.rate for each in found[side]) for side in found}
+                for side in starts:
+                    starts[side] += [each.start_s for each in found[side]]
+                unit = "records a CPU second"
+                table.add(Row(what, unit, rates["ours"], rates["peer"], case.peer))
+    table.add(Row("start-up", "CPU s", tuple(starts["ours"]), tuple(starts["peer"]), "rsyslog"))
     return table
 
 
-def write_lines(path: Path, count: int) -> None:
-    """Writes `count` lines of 144 bytes each. The lines are similar to HDFS's own log lines."""
-    with path.open("w") as out:
-        for i in range(count):
-            head = (
-                f"081109 {i % 240000:06d} {i % 977} INFO dfs.DataNode$PacketResponder: Received "
-                f"block blk_{i * 7919} of size 67108864 from /10.251.{i % 256}."
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a program needed. start_s: CPU seconds until the first record had arrived. rate: further
+    records per CPU second."""
+
+    start_s: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a case is measured: a folder, a broker and a registry."""
+
+    folder: Path
+    address: str
+    schemas: str
+    case: Case
+
+    def prepare(self) -> None:
+        """Writes the files of the case."""
+        line, count, end = self.case.line, self.case.records, self.case.end
+        agent_lines.write(self.folder / "all", line, range(count), end)
+        agent_lines.write(self.folder / "first", line, range(count, count + 2), end)
+        fields = [{"name": name, "type": kind} for name, kind in MEMBERS.items()]
+        schema = {"type": "record", "name": "Members", "fields": fields}
+        (self.folder / "members.avsc").write_text(json.dumps(schema))
+
+    def agent(self) -> Run:
+        """Measures `skidway agent run`, with a new state directory for each run."""
+        with self._directory("skidway") as (work, topic):
+            source = {"topic": topic, "paths": [f"{work}/logs/*.log"], **self.case.source}
+            if source.get("parser") == {"type": "json"}:
+                source["schema"] = str(self.folder / "members.avsc")
+            config = work / "agent.yml"
+            settings = {
+                "bootstrap.servers": self.address,
+                "schema.registry.url": self.schemas,
+                "state.dir": str(work / "state"),
+                "metrics.listener": f"127.0.0.1:{free_port()}",
+                "sources": [source],
+            }
+            config.write_text(yaml.safe_dump(settings))
+            program = Program(skidway("agent", "run", "--config", str(config)), work / "out")
+            program.start()
+            try:
+                return self._measured(program, work, topic)
+            finally:
+                program.stop()
+
+    def rsyslog(self) -> Run:
+        """Measures rsyslog."""
+        with self._directory("rsyslog") as (work, topic):
+            rule, parsing = self.case.rule, rsyslog.UNPARSED
+            if rule:
+                parsing = rule if rule == rsyslog.JSON else rsyslog.normalized(rule, work)
+            program = rsyslog.program(
+                work,
+                self.address,
+                topic,
+                f"{work}/logs/*.log",
+                parsing=parsing,
+                start=self.case.start,
             )
-            out.write(head.ljust(143, "x")[:143] + "\n")
+            program.start()
+            try:
+                return self._measured(program, work, topic)
+            finally:
+                program.kill()
+
+    @contextlib.contextmanager
+    def _directory(self, who: str) -> Iterator[tuple[Path, str]]:
+        """Makes a topic, and a directory with a file of two records in `logs`. Deletes the
+        directory at the end of the block."""
+        topic = f"bench-{who}-{time.time_ns()}"
+        create(self.address, topic)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=f"{who}-") as name:
+            logs = Path(name) / "logs"
+            logs.mkdir()
+            (logs / "first.log").write_bytes((self.folder / "first").read_bytes())
+            yield Path(name), topic
+
+    def _measured(self, program: Program, work: Path, topic: str) -> Run:
+        begun = self._cpu_when(program, topic, 1)
+        (work / "logs" / "all.log").hardlink_to(self.folder / "all")
+        ended = self._cpu_when(program, topic, self.case.records)
+        memory = resident_mb(program.pid)
+        print(f"  {topic}: {begun:.2f} and {ended - begun:.2f} CPU s, {memory:.0f} MB", flush=True)
+        return Run(begun, self.case.records / (ended - begun))
+
+    def _cpu_when(self, program: Program, topic: str, records: int) -> float:
+        """Waits until the topic has that many records. Returns the program's CPU seconds until
+        then."""
+        partition = TopicPartition(topic, 0)
+        deadline = time.monotonic() + WITHIN_S
+        with Client(self.address) as client:
+            while client.list_offsets({partition: LATEST})[partition].offset < records:
+                if not program.running or time.monotonic() > deadline:
+                    said = program.output()[-2000:]
+                    raise RuntimeError(f"{topic}: the lines did not arrive\n{said}")
+                time.sleep(0.05)
+        return cpu_seconds(program.pid)
 
 
 @contextlib.contextmanager
@@ -101,93 +241,3 @@ def registry(folder: Path, zookeeper: str) -> Iterator[str]:
     )
     with running(program, lambda: answers(f"http://127.0.0.1:{metrics}/health")):
         yield f"http://127.0.0.1:{port}"
-
-
-def agent(folder: Path, address: str, schemas: str, log: Path, parser: str) -> float:
-    """Lines per CPU second of `skidway agent run`, with a new state directory for each run."""
-    topic = f"bench-{parser}-{time.time_ns()}"
-    create(address, topic)
-    state, metrics = folder / f"state-{topic}", free_port()
-    config = folder / f"{topic}.yml"
-    config.write_text(
-        yaml.safe_dump(
-            {
-                "bootstrap.servers": address,
-                "schema.registry.url": schemas,
-                "state.dir": str(state),
-                "metrics.listener": f"127.0.0.1:{metrics}",
-                "sources": [
-                    {
-                        "topic": topic,
-                        "paths": [str(log)],
-                        "parser": {"type": "raw"}
-                        if parser == "raw"
-                        else {"type": "regex", "pattern": PATTERN},
-                    }
-                ],
-            }
-        )
-    )
-    program = Program(skidway("agent", "run", "--config", str(config)), folder / f"{topic}.out")
-    program.start()
-    try:
-        return until_arrived(address, topic, program)
-    finally:
-        program.stop()
-        shutil.rmtree(state, ignore_errors=True)
-
-
-def rsyslog(folder: Path, address: str, log: Path) -> float:
-    """Lines per CPU second of rsyslog, which reads with imfile and sends with omkafka."""
-    topic = f"bench-rsyslog-{time.time_ns()}"
-    create(address, topic)
-    work = folder / topic
-    work.mkdir()
-    config = work / "rsyslog.conf"
-    config.write_text(f"""
-global(workDirectory="{work}")
-module(load="imfile" mode="inotify")
-module(load="omkafka")
-template(name="line" type="string" string="%msg%")
-main_queue(queue.type="LinkedList" queue.size="200000" queue.dequeueBatchSize="4096")
-input(type="imfile" File="{log}" Tag="bench" ruleset="ship" reopenOnTruncate="on")
-ruleset(name="ship") {{
-  action(type="omkafka" broker=["{address}"] topic="{topic}" template="line"
-         confParam=["linger.ms=20", "acks=1", "queue.buffering.max.messages=1000000"])
-}}
-""")
-    program = Program(["rsyslogd", "-n", "-f", str(config), "-i", str(work / "pid")], work / "out")
-    program.start()
-    try:
-        return until_arrived(address, topic, program)
-    finally:
-        program.kill()
-
-
-def until_arrived(address: str, topic: str, program: Program) -> float:
-    """Waits until every line is in the topic, and returns lines per CPU second of the program."""
-    from skidway.kafka.client import LATEST, Client
-    from skidway.kafka.types import TopicPartition
-
-    partition = TopicPartition(topic, 0)
-    deadline = time.monotonic() + 300
-    with Client(address) as client:
-        while client.list_offsets({partition: LATEST})[partition].offset < LINES:
-            if not program.running or time.monotonic() > deadline:
-                raise RuntimeError(f"{topic}: the lines did not arrive\n{program.output()[-2000:]}")
-            time.sleep(0.05)
-    cpu = cpu_seconds(program.pid)
-    print(f"  {topic}: {cpu:.1f} CPU s, {resident_mb(program.pid):.0f} MB", flush=True)
-    return LINES / cpu
-
-
-def provide_rsyslog() -> None:
-    """Installs rsyslog with its Kafka output from Debian's packages if it is missing."""
-    if shutil.which("rsyslogd") and list(Path("/usr/lib").glob("*/rsyslog/omkafka.so")):
-        return
-    subprocess.run(["apt-get", "update", "-q"], check=True, stdin=subprocess.DEVNULL)
-    subprocess.run(
-        ["apt-get", "install", "-q", "-y", "--no-install-recommends", *DEBIAN],
-        check=True,
-        stdin=subprocess.DEVNULL,
-    )

@@ -17,12 +17,15 @@ from pathlib import Path
 
 import yaml
 
-from bench.agent import provide_rsyslog, registry
+from bench import rsyslog
+from bench.agent import registry
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Program, free_port, ours, skidway
+from skidway.kafka.client import LATEST, Client
+from skidway.kafka.types import TopicPartition
 
 FILES = scaled(20_000, 200)
 DESCRIPTORS_APART = 500
@@ -39,7 +42,7 @@ Figures = tuple[float, float, float]
 
 def run() -> Table:
     """Measures CPU, memory and descriptors of the agent and of rsyslog while no file changes."""
-    provide_rsyslog()
+    rsyslog.provide()
     table = Table(f"idle: {FILES:,} files, tailed and quiet, over {MEASURE_S:.0f} s")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
@@ -51,10 +54,10 @@ def run() -> Table:
             registry(folder, zookeeper.address) as schemas,
         ):
             mine = agent(folder, address, schemas)
-            peer = rsyslog(folder, address, fewer)
+            other = peer(folder, address, fewer)
     units = (("CPU", "% of a core"), ("resident memory", "MB"), ("descriptors", ""))
-    for (what, unit), own, other in zip(units, mine, peer, strict=True):
-        table.add(Row(what, unit, (own,), (other,), f"rsyslog imfile, {fewer:,} files"))
+    for (what, unit), own, theirs in zip(units, mine, other, strict=True):
+        table.add(Row(what, unit, (own,), (theirs,), f"rsyslog imfile, {fewer:,} files"))
     return table
 
 
@@ -88,25 +91,14 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
         program.stop()
 
 
-def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog, which reads with imfile and sends with omkafka. rsyslog reads only the
-    files in the folder `fewer`, because it cannot open more files."""
+def peer(folder: Path, address: str, files: int) -> Figures:
+    """Measures rsyslog, which reads only the files in the folder `fewer`, because it cannot open
+    more files."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic
     work.mkdir()
-    config = work / "rsyslog.conf"
-    config.write_text(f"""
-global(workDirectory="{work}")
-module(load="imfile" mode="inotify")
-module(load="omkafka")
-template(name="line" type="string" string="%msg%")
-input(type="imfile" File="{folder}/fewer/*/*.log" Tag="bench" ruleset="ship")
-ruleset(name="ship") {{
-  action(type="omkafka" broker=["{address}"] topic="{topic}" template="line")
-}}
-""")
-    program = Program(["rsyslogd", "-n", "-f", str(config), "-i", str(work / "pid")], work / "out")
+    program = rsyslog.program(work, address, topic, f"{folder}/fewer/*/*.log")
     program.start()
     try:
         return at_rest(address, topic, program, files)
@@ -116,9 +108,6 @@ ruleset(name="ship") {{
 
 def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
     """Waits until every line has arrived and the program is idle. Then measures the program."""
-    from skidway.kafka.client import LATEST, Client
-    from skidway.kafka.types import TopicPartition
-
     partition = TopicPartition(topic, 0)
     deadline = time.monotonic() + WITHIN_S
     with Client(address) as client:

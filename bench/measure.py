@@ -13,9 +13,11 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from bench.machine import cpu_seconds
+
+Found = TypeVar("Found")
 
 RESULTS = Path(__file__).parent / "results"
 OURS = "skidway"
@@ -166,14 +168,14 @@ def save(table: Result, machine: str) -> None:
 
 
 def in_turn(
-    sides: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
-) -> dict[str, tuple[float, ...]]:
+    sides: Mapping[str, Callable[[], Found]], rounds: int, warm_up: int = 0
+) -> dict[str, tuple[Found, ...]]:
     """Measures every side once in each round. So if the machine becomes slower or faster, all sides
     are affected.
 
     The first `warm_up` rounds are not counted, because JIT compilers are still compiling then.
     """
-    values: dict[str, list[float]] = {name: [] for name in sides}
+    values: dict[str, list[Found]] = {name: [] for name in sides}
     for _ in range(warm_up + rounds):
         for name, measure in sides.items():
             values[name].append(measure())

@@ -48,7 +48,8 @@ def run(brokers: Brokers) -> Table:
         "sets of bytes, batches of about 50": (partial(produce, ours, BATCH_OF_50), BATCH_OF_50),
     }
     for name, (form, batch) in forms.items():
-        found = in_turn({"skidway": form, "kafka": partial(java_produce, kafka, batch)}, ROUNDS)
+        peer: Callable[[], float] = partial(java_produce, kafka, batch)
+        found = in_turn({"skidway": form, "kafka": peer}, ROUNDS)
         what = f"own producer, acks 1, {name}"
         table.add(
             Row(what, "msg/s", found["skidway"], found["kafka"], f"{PEER}, its Java producer")

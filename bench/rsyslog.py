@@ -1,0 +1,72 @@
+"""rsyslog as the peer of the agent's benchmarks: it reads files with imfile, may parse their lines,
+and sends them to a broker with omkafka."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from bench.sites import Program
+
+DEBIAN = ("rsyslog", "rsyslog-kafka")
+
+UNPARSED = ""
+"""The actions before omkafka for lines that rsyslog sends as they are."""
+
+
+def provide() -> None:
+    """Installs rsyslog with its Kafka output from Debian's packages if it is missing."""
+    if shutil.which("rsyslogd") and list(Path("/usr/lib").glob("*/rsyslog/omkafka.so")):
+        return
+    subprocess.run(["apt-get", "update", "-q"], check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        ["apt-get", "install", "-q", "-y", "--no-install-recommends", *DEBIAN],
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def normalized(rule: str, work: Path) -> str:
+    """The action that parses lines by a rule of liblognorm, with rsyslog's module mmnormalize.
+    Writes the rule base into the folder `work`."""
+    base = work / "rules.rb"
+    base.write_text(f"version=2\nrule=:{rule}\n")
+    return f'action(type="mmnormalize" rulebase="{base}")'
+
+
+JSON = 'action(type="mmjsonparse" cookie="")'
+"""The action that parses lines of JSON."""
+
+
+def program(
+    work: Path, address: str, topic: str, files: str, *, parsing: str = UNPARSED, start: str = ""
+) -> Program:
+    """Returns rsyslog, which is not started yet. It sends the lines of `files` (a pattern) to a
+    topic. If it parses them, it sends the fields as one JSON object.
+
+    work: an existing folder for rsyslog's own files. parsing: the actions that parse a line.
+    start: if not empty, a regular expression; a record of several lines begins at each line that
+    matches it.
+    """
+    sent = "$!all-json-plain" if parsing else "msg"
+    joined = f'startmsg.regex="{start}"' if start else ""
+    modules = "".join(
+        f'module(load="{name}")\n' for name in ("mmnormalize", "mmjsonparse") if name in parsing
+    )
+    config = work / "rsyslog.conf"
+    config.write_text(f"""
+global(workDirectory="{work}")
+module(load="imfile" mode="inotify")
+module(load="omkafka")
+{modules}
+template(name="line" type="list") {{ property(name="{sent}") }}
+main_queue(queue.type="LinkedList" queue.size="200000" queue.dequeueBatchSize="4096")
+input(type="imfile" File="{files}" Tag="bench" ruleset="ship" reopenOnTruncate="on" {joined})
+ruleset(name="ship") {{
+  {parsing}
+  action(type="omkafka" broker=["{address}"] topic="{topic}" template="line"
+         confParam=["linger.ms=20", "acks=1", "queue.buffering.max.messages=1000000"])
+}}
+""")
+    return Program(["rsyslogd", "-n", "-f", str(config), "-i", str(work / "pid")], work / "out")
