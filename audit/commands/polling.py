@@ -1,5 +1,6 @@
-"""Looks at hosts or topics repeatedly, until none of them is short any more or the time is over. A
-host is short until it is proven, and a topic is short until it is complete."""
+"""Looks at hosts or topics repeatedly, until every host is proven or every topic is complete, or
+until the time is over. A host is called short until it is proven, and a topic until it is
+complete."""
 
 from __future__ import annotations
 

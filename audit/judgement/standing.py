@@ -44,8 +44,8 @@ class TopicStanding:
     uncounted: the number of offsets that counters could not read.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. The sums use the greatest of the differing numbers. Only the loader's rejects are
-    included. These sums do not include records that came from no agent at `uncounted` offsets.
+    and repeats. The sums use the greatest of the differing numbers. Of the rejects, only those of
+    the loader are included. Records without origin at `uncounted` offsets are in none of the sums.
     """
 
     source: Source
@@ -77,7 +77,8 @@ class TopicStanding:
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
         """Joins two standings of one topic. later: the standing of the topic's later buckets.
-        starts: the starts of the buckets whose verdicts are kept, see Standing."""
+        starts: the starts of the newest buckets of all topics. The result contains the full
+        verdicts on these buckets only."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
