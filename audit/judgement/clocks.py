@@ -136,7 +136,7 @@ def _unremarkable(
 ) -> Iterator[int]:
     """Yields a zero for each sender that sent a message within policy.silence_ms and has no recent
     reading. When a command reads a topic all at once, no record comes live, so only senders whose
-    clocks are ahead have readings. The zeros prevent that these few senders count as the
+    clocks are ahead have readings. The zeros keep these few senders from counting as the
     majority."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:

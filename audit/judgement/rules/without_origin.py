@@ -27,9 +27,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. Of the tiers, the first one that
-    has counters matters. If none of its counters ever reported the topic, at least one of its
-    counters that may count the topic must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. If no counter of the first tier
+    that has counters ever reported the topic, one condition remains: at least one counter of this
+    tier that may count the topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
