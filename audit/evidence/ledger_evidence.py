@@ -331,8 +331,9 @@ class _Reader:
     def _seals_around(
         self, number: int, key: SenderKey, reread: Rereading, clone: int
     ) -> Iterator[SealNote]:
-        """The last seal before the rereading and the first seal after it. The module
-        rules.doublings needs both seals."""
+        """In the time of a rereading, an agent may have delivered lines that another agent had
+        delivered already. Yields the agent's last seal before that time and its first seal after
+        that time, because the module rules.doublings needs both seals."""
         agent = agent_named(key.producer)
         whose, behind = (number, agent, key.epoch), 0
         if reread.since_ms is not None:

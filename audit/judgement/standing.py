@@ -169,12 +169,13 @@ NOTHING_JUDGED = Standing((), (), 0)
 
 
 def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
-    """The standing of every bucket in the evidence."""
+    """The standing (the sum of the verdicts) of all buckets in the evidence."""
     return of_evidence(evidence, verdicts(evidence, policy, now_ms), now_ms)
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """The standing that follows from the evidence and these verdicts on it."""
+    """The standing that these verdicts give, together with the recounts and gaps in the
+    evidence."""
     asked = [
         source
         for source in evidence.topics
@@ -187,9 +188,9 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """The standing that follows from these verdicts. sources: the topics that messages mention. A
-    topic of `sources` is included even if nothing in it was counted; a topic of rejects is included
-    only if something in it was counted."""
+    """Sums up these verdicts. sources: the topics that messages mention. A topic of `sources` is
+    included even if nothing in it was counted; a topic of rejects is included only if something in
+    it was counted."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -201,8 +202,8 @@ def standing(
 
 
 def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
-    """Joins the standings of several windows of buckets, the oldest window first. There must be at
-    least one window."""
+    """Joins the standings of several windows of time, the oldest window first. `parts` must have at
+    least one standing."""
     starts = sorted({start for part in parts for start in part.starts}, reverse=True)
     newest = tuple(starts[:NEWEST_BUCKETS])
     topics: dict[Source, TopicStanding] = {}
