@@ -14,13 +14,13 @@ with its progress, and the audit compares these sums.
 
 A message of a tier has the key (tier, producer, epoch, number). The same key always has the same
 content, so messages may arrive in any order and more than once. The audit notices a missing message
-by a gap in the numbers. A delta is a message that contains, for each (source topic, agent, bucket
-of event time), the count, the bytes and an order-independent checksum of record origins. With a
-seal, an agent states that deltas contain the counts of all lines that its files had at a given
-time. A bucket is complete when no message is missing, every expected agent has sealed the bucket,
-and the sums of all tiers are equal. Otherwise the verdict is open, incomplete, lost or unknown,
-always with reasons as sentences. The rules, and the reason for each rule, are in docs/delivery.md,
-sections 5 and 6.
+by a gap in the numbers. A delta is a message with counts: for each (source topic, agent, bucket of
+event time), it contains the number of records, their bytes, and a checksum of their origins that
+does not depend on the order. With a seal, an agent states that deltas contain the counts of all
+lines that its files had at a given time. A bucket is complete when no message is missing, every
+expected agent has sealed the bucket, and the sums of all tiers are equal. Otherwise the verdict is
+open, incomplete, lost or unknown, always with reasons as sentences. The rules, and the reason for
+each rule, are in docs/delivery.md, sections 5 and 6.
 
 These are the modules and packages, lowest first. Each of them may import only modules and packages
 above it in this list (`make imports` checks this):

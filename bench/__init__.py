@@ -18,7 +18,7 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
                   CPU and memory for each GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
-    fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
+    fleet         5,000 connections with few records each (fleet_load: the load): Apache Kafka 4.1
     neighbours    one client with few requests beside 20 clients that send without pause
                   (neighbours_load: the load): Apache Kafka 4.1
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1

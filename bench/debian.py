@@ -29,7 +29,7 @@ def _services_not_started() -> Iterator[None]:
     try:
         with POLICY.open("x") as out:
             out.write("#!/bin/sh\nexit 101\n")
-    except OSError:  # another policy exists, or the user is not root and nothing is installed
+    except OSError:  # a policy exists already, or the user is not root and can install nothing
         yield
         return
     POLICY.chmod(0o755)

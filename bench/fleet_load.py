@@ -1,4 +1,4 @@
-"""The load of a fleet: one process with thousands of connections that each send a little.
+"""The load of a fleet: one process with thousands of connections, each of which sends few records.
 
     python -m bench.fleet_load load ADDRESS TOPIC CONNECTIONS REQUESTS_PER_S SECONDS
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS

@@ -226,7 +226,7 @@ def to_its_end(family: Family) -> float:
         try:
             family.process.wait(SAMPLE_S)
         except subprocess.TimeoutExpired:
-            family.cpu_seconds()  # so that `family` knows the CPU time of processes that end later
+            family.cpu_seconds()  # so that the CPU time of processes that end later is counted
             most = max(most, family.resident_mb())
         else:
             return most

@@ -33,8 +33,8 @@ START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 SHIFT_MS = 20_000
-"""A load begins 20 s after the beginning of a minute. So its lines belong to two minutes. A real
-load may begin at any moment, so its lines belong to two minutes too."""
+"""Every load begins 20 s after the beginning of a minute. So the lines of one minute are in two
+loads. This is also true for real loads, which may begin at any moment."""
 
 FILE_MINUTES = 72
 """A host writes one file for this many minutes, so it writes twenty files a day."""

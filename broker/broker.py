@@ -107,8 +107,8 @@ class Broker:
                 self._answer(each)
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file cannot be read. Takes the file's log directory or partition out of
-        use."""
+        """Called when a file cannot be read. If the disk failed, takes the log directory out of
+        use. If only the file is damaged, takes only its partition out of use."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)
@@ -119,8 +119,8 @@ class Broker:
         """Counts a batch that was refused.
 
         While the log directory of the partition is full, an out-of-order batch is counted under
-        DISK_FULL, like a batch that did not fit on the disk: if one batch of an idempotent producer
-        did not fit, the batches after it are out of order only because that batch is missing.
+        DISK_FULL too. If one batch of an idempotent producer did not fit on the disk, the batches
+        after it are out of order only because that batch is missing.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None
@@ -128,7 +128,7 @@ class Broker:
 
     def not_written(self, partition: TopicPartition) -> str | None:
         """Counts a batch that could not be written to its log. If the log directory is full,
-        returns the reason; otherwise returns None."""
+        returns which operation failed because there is no space; otherwise returns None."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)
 
@@ -154,4 +154,4 @@ class Broker:
 
 
 def _nothing() -> None:
-    """Does nothing. A broker without mirrors uses this."""
+    """Does nothing. A broker without mirrors calls this before and after its writes."""

@@ -96,7 +96,7 @@ class Expiry:
                 # The last `look` did not ask ZooKeeper for this offset: since then segments of the
                 # partition have expired, or another group has begun to hold the partition's
                 # segments back. The next `look` asks for the missing offsets.
-                return 0  # hold everything until the next look
+                return 0  # keeps all segments until the next look
             return min((known[reader] for reader in groups), default=None)
 
         found = self._logs.expire(held_from, self._producer_expiration_ms)

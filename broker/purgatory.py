@@ -19,7 +19,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Delayed(Protocol):
-    """A waiting operation. Two operations are the same only if they are the same object."""
+    """An operation (a request that waits). Two operations are the same only if they are the same
+    object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Completes the operation if possible. Returns whether the operation is complete; if it is,
@@ -59,14 +60,14 @@ class Purgatory:
         return len(self._waiting)
 
     def has_room(self, partitions: int) -> bool:
-        """Whether an operation may wait for this many partitions. If not, the operation must
-        complete at once."""
+        """Whether one more request may wait for this many partitions. If not, the request must be
+        completed at once."""
         return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
         self, operation: Delayed, partitions: Collection[TopicPartition], deadline: float
     ) -> None:
-        """Keeps an operation until it completes, or until it expires at `deadline` (monotonic
+        """Keeps a waiting request until it completes, or until it expires at `deadline` (monotonic
         seconds)."""
         timer = self._timers.call_at(deadline, lambda: self._expire(operation))
         self._waiting[operation] = (partitions, timer)
@@ -75,17 +76,17 @@ class Purgatory:
             self._watched.setdefault(partition, {})[operation] = None
 
     def waits_for(self, partition: TopicPartition) -> bool:
-        """Whether an operation waits for a change of this partition."""
+        """Whether any request waits for a change of this partition."""
         return partition in self._watched
 
     def check(self, partition: TopicPartition) -> None:
-        """Asks the partition's operations whether they can complete now."""
+        """Asks each request that waits for this partition whether it can complete now."""
         for operation in tuple(self._watched.get(partition, ())):
             if operation in self._waiting:
                 self._try(operation, partition)
 
     def forget(self, operation: Delayed) -> None:
-        """Drops an operation. Does nothing if the operation has completed already."""
+        """Drops a waiting request. Does nothing if the request has completed already."""
         found = self._waiting.pop(operation, None)
         if found is None:
             return
@@ -100,7 +101,7 @@ class Purgatory:
                     del self._watched[partition]
 
     def expire_all(self) -> None:
-        """Called when the broker stops. Completes all operations as well as possible."""
+        """Called when the broker stops. Completes all waiting requests as well as possible."""
         for operation in tuple(self._waiting):
             self._expire(operation)
 

@@ -388,7 +388,8 @@ class BrokerSettings:
 
     def advertised(self, port: int) -> Endpoint:
         """The address for clients. `port` is the port that the broker has bound. Without
-        advertised.listeners the host is never `localhost`, because clients try ::1 for that name.
+        advertised.listeners the host is never `localhost`, because clients may try ::1 for that
+        name, and the broker listens only on 127.0.0.1.
         """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")

@@ -10,8 +10,9 @@ hour as complete.
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
 With `output=<name>`, the answer of /complete.json also names the newest message that the collector
-has from that output. A program must compare this message with the last message that it published
-itself. If the collector has that message, the answer takes all rows of the program into account.
+has from that output. The program that loads into that output must compare this message with the
+last message that it published itself. If the two are the same message, the answer takes all rows of
+the program into account.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ class Hours:
         return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
 
     def _reach(self) -> int:
-        """The number of blocks before an hour that may contain a bucket that ends inside the
-        hour."""
+        """A bucket may begin before an hour and end inside the hour. Returns how many blocks before
+        the hour may contain the start of such a bucket."""
         size = self._ledger.bucket_ms() or BLOCK_MS
         return -(-size // BLOCK_MS) if BLOCK_MS % size else 0
 
@@ -142,7 +143,8 @@ def _is_good(found: Standing) -> bool:
 
 def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
     """The epoch and number of an output's newest message in the ledger, and whether the output is
-    retired. A verdict says nothing about the rows of a retired output."""
+    retired. The caller needs the second fact, because a verdict says nothing about the rows of a
+    retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None

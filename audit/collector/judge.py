@@ -28,8 +28,8 @@ it has taken AGAIN_S seconds."""
 
 
 class Judge:
-    """Owns the standing of each block. Only the thread that owns the ledger's connection uses this
-    object; other threads may only read `blocks`."""
+    """Owns the last judgement of each block. Only the thread that owns the ledger's connection uses
+    this object; other threads may only read `blocks`."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger
@@ -40,8 +40,8 @@ class Judge:
 
     @property
     def blocks(self) -> dict[int, Standing]:
-        """The last judgement of each block, by the block's start. Any thread may read this
-        property."""
+        """The last judgement of each block (an hour of event time), by the block's start. Any
+        thread may read this property."""
         return dict(self._parts)
 
     def step(self) -> Standing:

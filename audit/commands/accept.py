@@ -174,15 +174,16 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places at which senders other than agents have counted, and that are within both `place`
-    and `text`."""
+    """Of the places at which senders other than agents have counted, those that both texts, `place`
+    and `text`, would retire."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
     """For each sender that is not an agent, the place at which the sender counts. A place is marked
-    as retired if it is `place` or is within `place`."""
+    as retired if the text `place` names it, or names something that contains it, such as its
+    cluster."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]

@@ -1,5 +1,6 @@
-"""Looks at hosts or topics repeatedly, until none of them is short any more or the time is over. A
-host is short until it is proven, and a topic is short until it is complete."""
+"""Looks at hosts or topics repeatedly, until every host is proven or every topic is complete, or
+until the time is over. A host is called short until it is proven, and a topic until it is
+complete."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ POLL_SHARE = 2
 takes at most a third of the time."""
 
 NAMES_MAX = 3
-"""The progress line names at most this many short hosts or topics, and gives the number of the
-others."""
+"""The progress line names at most this many of the hosts that are not proven, or of the topics that
+are not complete, and gives the number of the others."""
 
 
 class Awaited(Protocol):
@@ -45,10 +46,11 @@ def patiently(
     progress: Progress,
     poll_s: float = POLL_S,
 ) -> list[T]:
-    """Looks repeatedly until no host or topic is short, or the time is over. Returns what the last
-    look found. If the cluster is unreachable at the first look, raises the error at once. If the
-    cluster becomes unreachable later, raises the error only when the time is over, because the
-    brokers may just be restarting. poll_s: the shortest pause between two looks."""
+    """Looks repeatedly until every host is proven or every topic is complete, or until the time is
+    over. Returns what the last look found. If the cluster is unreachable at the first look, raises
+    the error at once. If the cluster becomes unreachable later, raises the error only when the time
+    is over, because the brokers may just be restarting. poll_s: the shortest pause between two
+    looks."""
     deadline = clock.monotonic() + timeout_s
     found: list[T] | None = None
     while True:

@@ -3,10 +3,9 @@ the previous batch ended, or where a named gap ends. A named gap consists of mis
 message reports.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
-compares it with the facts that the state has about that batch. If the batch has another CRC or
-leader epoch, the log has diverged from the log that was counted. In this case the counter stops
-counting the partition, and /health gives the reason. The counter never skips a gap silently, but
-reports it in the next delta.
+compares its CRC and leader epoch with those in the state. If one of the two differs, the log has
+diverged from the log that was counted. In this case the counter stops counting the partition, and
+/health gives the reason. The counter never skips a gap silently, but reports it in the next delta.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from skidway.kafka.batch import BatchHeader
 @dataclass(frozen=True, slots=True)
 class Following:
     """How far the counter has followed a partition. comparing: whether the last counted batch must
-    still be compared with the state's facts about it."""
+    still be compared with its CRC and leader epoch in the state."""
 
     position: Position
     comparing: bool = False

@@ -197,7 +197,7 @@ class Counter:
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.commit()  # if the partition returns, the state has its position
+        self.commit()  # so that the state has the position if the partition returns
         del self._partitions[tp]
         self._fetcher.remove(tp)
         _log.info("partition_gone", partition=str(tp))

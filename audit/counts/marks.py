@@ -39,7 +39,7 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the module's rule gives for each record and each file.
+    """The result of `walk` for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
     lowest first byte in these records. highest: each file's highest end in these records. If this
@@ -56,8 +56,9 @@ class Walked:
 def walk(
     agent: Int64s, file: Int64s, first: Int64s, length: Int64s, marks: Mapping[FileKey, int]
 ) -> Walked:
-    """Applies the module's rule to records of one partition in offset order. Leaves `marks`
-    unchanged."""
+    """Finds out, by the marks, which records are new, repeats or straddles (the module's docstring
+    explains these words). The records belong to one partition and are in offset order. Leaves
+    `marks` unchanged."""
     if len(agent) == 0:
         none = np.zeros(0, np.bool_)
         return Walked(none, none, none, {}, {})
@@ -90,8 +91,8 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """The values that `join` needs from a slice that was walked without marks: Walked.lowest and
-    Walked.highest."""
+    """The values that `join` needs from a slice after `walk` was called for the slice without
+    marks: Walked.lowest and Walked.highest."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]
@@ -99,8 +100,8 @@ class SliceEnds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """again: the slices that must be walked again. The keys are the indexes of these slices. Each
-    value is the marks with which the new walk of the slice begins.
+    """again: the slices for which `walk` must be called again. Each key is the index of such a
+    slice, and the value has the marks for this second call.
 
     marks: the partition's marks after all slices.
     """
@@ -110,8 +111,8 @@ class Joined:
 
 
 def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
-    """Decides which slices of a partition must be walked again, because their walk without marks
-    was wrong. `slices` must be in offset order."""
+    """Decides for which slices of a partition `walk` must be called again, because its result
+    without marks was wrong. `slices` must be in offset order."""
     current = dict(marks)
     again: dict[int, dict[FileKey, int]] = {}
     for index, part in enumerate(slices):

@@ -240,9 +240,8 @@ class Evidence:
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """The time of a sender's last message by the sender's clock. If the reader's clock showed
-        an earlier time when the message was read, that earlier time. 0 if no message of the sender
-        arrived."""
+        """The time of a sender's last message: by the sender's clock, or by the reader's clock when
+        it read the message, whichever is earlier. 0 if no message of the sender arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
@@ -305,8 +304,8 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """Makes the note of a declared loss. If a sender other than the agent declared the loss, the
-    loss counts as older than any seal."""
+    """Makes the note of a declared loss. If a sender other than the agent declared the loss, nobody
+    knows which of the agent's seals came before it. So the loss counts as older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)
@@ -323,11 +322,11 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
 
     If the broker writes its own time into records, the function reads the sender's clock from the
     time in the message. The function uses only seals and heartbeats to read a clock, because
-    senders send them as soon as they make them. A delta may wait before it is sent; a loader's
-    delta, for example, may wait for a day.
+    senders send these two kinds of messages as soon as they make them. A delta may wait before it
+    is sent; a loader's delta, for example, may wait for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # messages of these four kinds do not prove that any sender is alive
+        return  # commands send these messages, which do not prove that any sender is alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -5,20 +5,21 @@ the topics.
 A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     when its last message was made, by its own clock, but never later than our clock then
+    heard     the time of its last message: by its own clock, or by our clock when we read the
+              message, whichever is earlier
     offsets   the least and greatest offset of its messages in a log: offsets show in which order
               senders of one log began and ended, even if their clocks are wrong
     reading   the difference of its clock from ours, as far as it is known
 
-A lag is our clock when we read a record, minus the sender's clock when the record was sent. We
-divide the time of our clock into windows. The reading of a window is the least lag in the window.
-If a record waits, its lag only becomes greater, so the least lag is nearest to the difference of
-the clocks. A lag below zero always counts: no record is sent after it was read, so the sender's
-clock must be ahead. A lag above zero counts only if the record came live, that is, if it came while
-we were at the end of its log. Otherwise the record was in a backlog, or we are reading the topic
-again from its beginning. We also keep the readings of the two windows before the newest window. One
-window is not enough: if records wait in a mirror or for a broker, their sender's clock looks slow
-in that window.
+A lag is the time of our clock when we read a record, minus the time of the sender's clock when it
+sent the record. We divide the time of our clock into windows. The reading of a window is the least
+lag in the window. Each wait of a record on its way to us makes its lag greater, so the least lag is
+nearest to the difference of the clocks. A lag below zero always counts: no record is sent after it
+was read, so the sender's clock must be ahead. A lag above zero counts only if the record came live,
+that is, if it came while we were at the end of its log. Otherwise the record was in a backlog, or
+we are reading the topic again from its beginning. We also keep the readings of the two windows
+before the newest window. One window is not enough: if records wait in a mirror or for a broker,
+their sender's clock looks slow in that window.
 """
 
 from __future__ import annotations

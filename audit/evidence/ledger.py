@@ -97,8 +97,8 @@ class Ledger:
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                     ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
-        except BaseException:  # `self._rows` contains ids of rows that were rolled back
-            self._rows = Rows(self._connection)
+        except BaseException:
+            self._rows = Rows(self._connection)  # the old object has ids that were rolled back
             raise
 
     def positions(self) -> dict[TopicPartition, Position]:

@@ -99,7 +99,8 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
 """  # noqa: S608 - our own text
 """Selects the agents and file ids of each file that several agents announced. Here two
 announcements belong to one file if their host, device, inode and fingerprint of the first bytes are
-equal. Announcements that an older version stored have no row in `inodes`."""
+equal. An announcement that an older version stored has no row in `inodes`, so here it has no time
+of birth."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -302,9 +303,10 @@ class _Reader:
         return found
 
     def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
-        """For each agent and epoch, reads the first seal, the last seal, the last seal before a
-        clone, the last seal before each loss, and the two seals around each rereading
-        (`_seals_around`). losses: the losses of all topics with the topic's name."""
+        """For each agent and epoch, reads the seals that a judgement can use: the first, the last,
+        the last before a clone (a message that has the number of another message), the last before
+        each loss, and the two around each rereading (`_seals_around`). losses: the losses of all
+        topics with the topic's name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
@@ -329,8 +331,9 @@ class _Reader:
     def _seals_around(
         self, number: int, key: SenderKey, reread: Rereading, clone: int
     ) -> Iterator[SealNote]:
-        """The last seal before the rereading and the first seal after it. The module
-        rules.doublings needs both seals."""
+        """In the time of a rereading, an agent may have delivered lines that another agent had
+        delivered already. Yields the agent's last seal before that time and its first seal after
+        that time, because the module rules.doublings needs both seals."""
         agent = agent_named(key.producer)
         whose, behind = (number, agent, key.epoch), 0
         if reread.since_ms is not None:

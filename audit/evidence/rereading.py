@@ -7,18 +7,18 @@ file, both may have read it. Two announcements on one host belong to the same fi
     if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
                                     restart
-    if one of them has none         and device, inode and first bytes are equal
+    if one has no time of birth     and device, inode and first bytes are equal
 
 A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
-and file system id as well. Besides, both of these can change when the state is lost. The audit may
-by mistake treat two files as one file; in this case buckets are only `unknown` for a minute. The
-opposite mistake is worse: if the audit treated one file as two files, a bucket could be falsely
-`complete`. The audit always compares the host's name. Otherwise it could not distinguish machines
-that are made from one image. All of them have the image's log files (perhaps emptied), with the
-same inode, birth and file system, and their agents run at the same time. Without the comparison of
-names, none of their buckets would ever be complete. The comparison has a price: if the host's name
-is lost together with the state, or if the disk moves to another host, the audit does not recognise
-a rereading.
+and file system id as well. Besides, device and file system id can both change when the agent's
+state is lost. The audit may by mistake treat two files as one file; in this case buckets are only
+`unknown` for a minute. The opposite mistake is worse: if the audit treated one file as two files, a
+bucket could be falsely `complete`. The audit always compares the host's name. Otherwise it could
+not distinguish machines that are made from one image. All of them have the image's log files
+(perhaps emptied), with the same inode, birth and file system, and their agents run at the same
+time. Without the comparison of names, none of their buckets would ever be complete. But because of
+this comparison the audit does not recognise every rereading: it misses a rereading if the host's
+name is lost together with the state, or if the disk moves to another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
@@ -199,7 +199,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # a ledger of an older version ignored announcements
+        if since is not None:  # older versions computed this time without announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -11,8 +11,8 @@ of the two clocks is wrong. In this case our clock counts as wrong.
 A sender's clock counts as slow if its lag is constant: the lag is above the bound
 (policy.clock_difference_ms) in three successive windows of time, and is about the same in the first
 two of these windows. Other causes of a lag do not keep it constant: the lag of a backlog shrinks,
-and the lag of a mirror that falls behind grows. For `present_ms`, one window is enough, because
-`present_ms` only has to be cautious.
+and the lag of a mirror that falls behind grows. For `present_ms`, one window is enough, because a
+mistake only makes the judgement more cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock:
 by its own clock, the time at which the collector read records must be in the past.
@@ -50,8 +50,8 @@ class Clocks:
         wrong.
     senders: the number of senders with a recent reading.
     others: the senders whose clocks differ, the greatest difference first.
-    unheard_ms: the time, by our clock, since the last message of any sender; 0 if this time is no
-        longer than policy.silence_ms.
+    unheard_ms: the time, by our clock, since the last message of any sender; 0 if this time is at
+        most policy.silence_ms.
     is_behind_store: whether the collector's clock shows that ours is behind.
     """
 
@@ -136,7 +136,8 @@ def _unremarkable(
 ) -> Iterator[int]:
     """Yields a zero for each sender that sent a message within policy.silence_ms and has no recent
     reading. When a command reads a topic all at once, no record comes live, so only senders whose
-    clocks are ahead have readings."""
+    clocks are ahead have readings. The zeros keep these few senders from counting as the
+    majority."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

@@ -99,9 +99,9 @@ class Completeness:
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records the place lacks in the short
-        buckets. For each agent, the lack is the highest count that any place has for this agent,
-        minus the place's own count."""
+        """For each place that is not retired, how many records the place lacks in the buckets that
+        `short` returns. For each agent, the lack is the highest count that any place has for this
+        agent, minus the place's own count."""
         found: Counter[Place] = Counter()
         for part in (part for verdict in self.short for part in verdict.agents):
             counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}

@@ -26,7 +26,8 @@ class Expectation:
         topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
             rejected.
         namesakes: the evidence of all topics that have the same names as `topics`.
-        known: every agent that announced, sealed or sent to any of the topics of `namesakes`.
+        known: every agent that announced files of any topic of `namesakes`, sealed such a topic, or
+            sent records to it.
         agents: the agents that must have sealed the topic, even if they sent nothing. For a host
             that the roster names, these are the host's newest agents (newest_agents).
         replaced: the other agents of such a host, each with the time (ms, by the host's clock)
@@ -114,9 +115,9 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals whose
-    number is cloned or comes after a cloned number, and seals that only say that the agent has the
-    topic."""
+    """The agent's seals of these topics, oldest first. Two kinds of seals are left out. The first
+    kind are all seals from the agent's first cloned number on (a number that two different messages
+    have). The second kind are seals that only say that the agent has the topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:
@@ -129,8 +130,8 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
 
 
 def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and all topics, with any topic id, that have its name or the name of its
-    parent."""
+    """The topic itself, and all topics, with any topic id, that have its name or, for a topic of
+    rejects, the name of the topic whose lines were rejected."""
     names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
     named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
     return named if source in named else [source, *named]

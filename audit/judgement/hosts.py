@@ -181,7 +181,7 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """The agent's topics, as in AgentState. If a topic was deleted and created again, the
-        newest seal of both topics counts."""
+        newest of all seals of both topics counts."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

@@ -86,7 +86,7 @@ class Roster:
         return frozenset(x for x in found if not self.is_retired(cluster, x))
 
     def expects(self, cluster: str, topic: str, host: str) -> bool:
-        """Whether a host must report this topic, if its agent mentions the topic."""
+        """Whether a host whose agent mentions this topic must report the topic."""
         if self.is_retired(cluster, host):
             return False
         if self.is_silent:

@@ -44,8 +44,8 @@ class TopicStanding:
     uncounted: the number of offsets that counters could not read.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. The sums use the greatest of the differing numbers. Only the loader's rejects are
-    included. These sums do not include records that came from no agent at `uncounted` offsets.
+    and repeats. The sums use the greatest of the differing numbers. Of the rejects, only those of
+    the loader are included. Records without origin at `uncounted` offsets are in none of the sums.
     """
 
     source: Source
@@ -77,7 +77,8 @@ class TopicStanding:
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
         """Joins two standings of one topic. later: the standing of the topic's later buckets.
-        starts: the starts of the buckets whose verdicts are kept, see Standing."""
+        starts: the starts of the newest buckets of all topics. The result contains the full
+        verdicts on these buckets only."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -168,12 +169,13 @@ NOTHING_JUDGED = Standing((), (), 0)
 
 
 def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
-    """The standing of every bucket in the evidence."""
+    """The standing (the sum of the verdicts) of all buckets in the evidence."""
     return of_evidence(evidence, verdicts(evidence, policy, now_ms), now_ms)
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """The standing that follows from the evidence and these verdicts on it."""
+    """The standing that these verdicts give, together with the recounts and gaps in the
+    evidence."""
     asked = [
         source
         for source in evidence.topics
@@ -186,9 +188,9 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """The standing that follows from these verdicts. sources: the topics that messages mention. A
-    topic of `sources` is included even if nothing in it was counted; a topic of rejects is included
-    only if something in it was counted."""
+    """Sums up these verdicts. sources: the topics that messages mention. A topic of `sources` is
+    included even if nothing in it was counted; a topic of rejects is included only if something in
+    it was counted."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -200,8 +202,8 @@ def standing(
 
 
 def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
-    """Joins the standings of several windows of buckets, the oldest window first. There must be at
-    least one window."""
+    """Joins the standings of several windows of time, the oldest window first. `parts` must have at
+    least one standing."""
     starts = sorted({start for part in parts for start in part.starts}, reverse=True)
     newest = tuple(starts[:NEWEST_BUCKETS])
     topics: dict[Source, TopicStanding] = {}

@@ -23,8 +23,8 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. In place of a seal, the first counter that these
-records pass must have sent a message after the bucket was due.
+Records that came from no agent have no seal. In place of a seal, the first counter that sees these
+records must have sent a message after the bucket was due.
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not

@@ -8,8 +8,8 @@
 
 Paths are relative to the output's root, with `/` between their parts. A missing file or directory
 is not an error: the method returns None or an empty result. For every other error of the file
-system, the method raises `StoreFailed` or `StoreUnreachable` with one sentence. This package only
-reads. The loader writes through loader/store, which is built on this package.
+system, the method raises `StoreFailed` or `StoreUnreachable`, whose message is one sentence. This
+package only reads. The loader writes through loader/store, which is built on this package.
 """
 
 from __future__ import annotations

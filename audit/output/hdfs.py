@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one at a time, so that the others are listed even if one folder is gone
+        while folders:  # one by one: if one folder is gone, the others are still listed
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:

@@ -32,9 +32,9 @@ class LaterLoads:
             self._last = load
 
     def removes(self, path: str) -> bool:
-        """Whether one of these loads removes the file. The caller must have found that the file is
-        missing: a load writes its manifest before it deletes a file, so the manifest exists by
-        then."""
+        """Whether one of these loads removes the file. The caller must first find that the file is
+        missing, and call this method afterwards. A load writes its manifest before it deletes a
+        file, so at the time of the call the manifest exists."""
         if not self._named.is_removed_later(path):
             self.read()
         return self._named.is_removed_later(path)

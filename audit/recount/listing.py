@@ -46,7 +46,8 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
     """Yields a fault for each file that does not belong to the output. A load's manifest may remove
     a file while the load still has to move its own files into place. In this case the removed file
-    is no fault, because the next load deletes it. Raises StoreFailed and StoreUnreachable."""
+    is no fault, because the loader deletes it before it moves the last of the load's own files.
+    Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)

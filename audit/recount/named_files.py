@@ -118,8 +118,8 @@ class NamedFiles:
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Takes a file that a directory contains. If the file does not belong to the output, notes
-        it as a surplus file."""
+        """Checks a file that the listing found in a directory. If the file does not belong to the
+        output, notes it as a surplus file."""
         if all(file.removed is not None for file in self.named(entry.path)):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)

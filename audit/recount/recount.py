@@ -135,11 +135,11 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
-    """Counts every committed file of a topic. since_ms: counts only files of hours that begin at
-    this time or later, and only buckets that begin at this time or later; but lists all files.
-    Raises StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
+    """Counts every committed file of a topic. since_ms: if given, counts only hours and buckets
+    that begin at this time or later. Lists all files in any case. Raises StoreUnreachable. Raises
+    ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # a load may have written a manifest
+        committed = manifests.head(output, committed.topic)  # a manifest may exist by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)

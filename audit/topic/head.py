@@ -56,7 +56,8 @@ def head_of(value: bytes) -> Head:
 
 @cache
 def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
-    """Maps the first two bytes after this header to the message's kind and tier."""
+    """A message begins with a header that names its schema. For messages with this header, maps the
+    next two bytes to the message's kind and tier."""
     fields = _first_fields(header)
     if fields is None:
         return {}

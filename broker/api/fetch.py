@@ -126,8 +126,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether `min_bytes` can be read, or reading a partition causes an error. Otherwise fills
-    `found` with the number of bytes that can be read in each partition.
+    """Whether `min_bytes` can be read, or reading a partition causes an error. If the result is
+    False, `found` has the number of bytes that can be read in each partition.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

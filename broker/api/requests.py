@@ -48,8 +48,8 @@ class Requests:
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file cannot be read. Takes the file's log directory or partition out of
-        use."""
+        """Called when a file cannot be read. If the disk failed, takes the log directory out of
+        use. If only the file is damaged, takes only its partition out of use."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

@@ -40,8 +40,8 @@ class CatalogReader:
         self._watches: dict[str, Callable[[Any], None]] = {}
 
     def forget(self) -> None:
-        """Forgets all topics, so that the next `read` reads all of them. Called for a new session,
-        because it has no watches."""
+        """Forgets all topics, so that the next `read` reads all of them. Called at the beginning of
+        a new session, because a new session has no watches."""
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:

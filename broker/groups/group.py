@@ -6,9 +6,9 @@ I/O and reads no clock.
                +--- a member comes, goes, or changes -------+
 
 Every method gets the time in monotonic seconds, and appends its answers to `outputs`. The caller
-must call `tick` at the time that `deadline()` returns. No member gets an assignment before the
-assignment is stored; the output `Store` requests this. So a generation never has two assignments,
-even after a crash.
+must call `tick` at the time that `deadline()` returns. The output `Store` asks the caller to store
+the group, and no member gets its assignment before the group is stored. So a generation never has
+two assignments, even after a crash.
 """
 
 from __future__ import annotations

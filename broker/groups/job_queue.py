@@ -1,9 +1,9 @@
 """Gathers the groups' reads and writes for ZooKeeper into jobs, and runs one job at a time.
 
-Requests that arrive while a job is running wait for the next job. If an older offset of the same
-group and partition still waits, a newer offset replaces it. So if a thousand groups commit at once,
-this costs only a few transactions. There are at least `PACE_S` seconds between the beginnings of
-two jobs. When ZooKeeper has answered a job, the queue calls the job's callbacks.
+All requests that arrive while a job is running become part of the next job. So if a thousand groups
+commit at once, this costs only a few transactions. If an older offset of the same group and
+partition still waits, a newer offset replaces it. There are at least `PACE_S` seconds between the
+beginnings of two jobs. When ZooKeeper has answered a job, the queue calls the job's callbacks.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class HandOver:
     def hand_over(
         self, partition: TopicPartition, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill]:
-        """Hands a partition over. Returns the directory to copy, and its waybill. May be called
-        again after a success or a failure.
+        """Hands a partition over. Returns the directory to copy, and its waybill (the list of its
+        files). May be called again after a success or a failure.
 
         Raises StateRefused if this broker may not hand the partition over. Also raises DamagedLog,
         StorageFailed and SkidwayError.

@@ -34,7 +34,7 @@ class TakeOver:
         self, directory: Path, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill, int]:
         """Takes over the partition in a directory. Returns the partition's new directory, its
-        waybill and its leader epoch. May be called again after a failure.
+        waybill (the list of its files) and its leader epoch. May be called again after a failure.
 
         Raises StateRefused if the copy is not complete or not the newest. Also raises SkidwayError.
         """

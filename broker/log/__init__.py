@@ -73,8 +73,8 @@ a record that a consumer got. A failed fsync takes the whole log directory offli
 have dropped the pages, so a second fsync could succeed although the data is not on disk.
 
 Here "time" always means append time. The time of appends decides when the broker rolls a segment,
-when a segment expires, and when the broker forgets a producer. The event time of records never
-decides this. So records with event times of ten years ago count as new when they are appended. The
-append time of a closed segment is the modification time of its file. The time of the first append
-to an active segment is in its `.producers` file.
+when a segment expires, and when the broker forgets a producer. For none of these decisions does the
+broker use the event times of records. So records with event times of ten years ago count as new
+when they are appended. The append time of a closed segment is the modification time of its file.
+The time of the first append to an active segment is in its `.producers` file.
 """

@@ -54,7 +54,7 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 class LeaderEpochs:
     """One entry for each leader epoch of a log, in ascending order of epochs and offsets. Only the
-    log's PartitionLog changes it.
+    log's PartitionLog changes these entries.
 
     latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
     differ from the file.

@@ -41,9 +41,8 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
 """Brokers assign only producer ids below this limit. A new id must be higher than every id in the
-logs that is below the limit. Higher ids in the logs are ignored: a client may send any id, and
-otherwise, after a single batch with the largest possible id, no id would be left for other
-producers.
+logs that is below the limit. Higher ids in the logs are ignored, because a client may send any id.
+Otherwise a single batch with the largest possible id would leave no id for other producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. When a log with LogAppendTime is read again, the CRCs of the

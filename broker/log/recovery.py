@@ -222,7 +222,8 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
 def _scan_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Reads every batch and makes the indexes again. Cuts off a torn tail."""
+    """Reads every batch and makes the indexes again. Cuts off a torn tail (invalid bytes that a
+    crash left at the end)."""
     _reset_indexes(segment)
     account.indexes_rebuilt += 1
     account.scanned_bytes += segment.size

@@ -1,9 +1,9 @@
 """A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
-Both indexes of a segment use a `SparseFile`. Entries are derived from the log, so they are written
-late, and are synced only when their segment is closed. Recovery checks each file and makes it again
-if necessary. A search for an old entry bisects the file, so old entries need no memory and no open
-descriptor.
+Both indexes of a segment use a `SparseFile`. Entries can be made again from the log, so they are
+written late, and are synced only when their segment is closed. Recovery checks each file and makes
+it again if necessary. A search for an old entry bisects the file, so old entries need no memory and
+no open descriptor.
 """
 
 from __future__ import annotations

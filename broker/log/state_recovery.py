@@ -114,7 +114,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # was written for a lost end of the log, or at an earlier clean stop
+            path.unlink()  # it is from a lost end of the log, or from an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

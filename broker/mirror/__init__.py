@@ -46,8 +46,8 @@ longer each time. The status reports the failure meanwhile. Any other failure st
     the source diverged, ends below the mirror's        its log has another history: compare the
     log end, or its leader epochs decrease              logs, then delete the mirror topic here, or
                                                         repair the source
-    the source's topic or cluster was recreated         the topic is now another topic: do the same
-                                                        as above
+    the source's topic or cluster was recreated         the topic is now another topic: compare the
+                                                        logs, then delete the mirror topic here
     too many gaps                                       the source deletes records faster than they
                                                         are copied
 

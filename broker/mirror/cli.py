@@ -69,10 +69,10 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
-    """Returns the mirrors in a /health document, and adds to each the key `unserved`: the
-    partitions of the mirror that the broker does not serve with reasons. A broker does not serve a
-    partition, for example, after the loss of a disk. In /health these partitions are not among the
-    mirror's stopped partitions, because the mirror only waits for them."""
+    """Returns the mirrors in a /health document, and adds to each the key `unserved`: those
+    partitions of the mirror that the broker does not serve, each with the reason. A broker does not
+    serve a partition, for example, after the loss of a disk. In /health these partitions are not
+    among the mirror's stopped partitions, because the mirror only waits for them."""
     unserved = document.get("stopped_partitions", {})
     return [
         {

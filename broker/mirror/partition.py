@@ -107,17 +107,18 @@ class MirrorPartition:
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied (if `by_append`) or only compared. Clears the trouble that
-        `wait` noted. But if only an append can end that trouble, a comparison does not clear it.
+        """Notes that batches were copied (if `by_append`) or only compared. Clears the reason for
+        waiting that `wait` noted. But if `wait` was called with `must_append`, a comparison does
+        not clear the reason.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
             self._backoff.reset()
 
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
-        """Notes the trouble `why`, and sets the time of the next attempt.
+        """Notes why copying waits, and sets the time of the next attempt.
 
-        now: monotonic seconds. must_append: whether the trouble ends only when the next batch is in
+        now: monotonic seconds. must_append: whether the reason remains until the next batch is in
         the log.
         """
         self.trouble, self._must_append = why, must_append

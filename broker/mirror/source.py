@@ -301,7 +301,8 @@ class MirrorSource:
             self._recheck(each)
 
     def _halted(self, tp: TopicPartition, error: SkidwayError) -> None:
-        """Called when the client has stopped fetching a partition until the next seek."""
+        """Called when the client has stopped fetching a partition. The client fetches the partition
+        again only after a new seek."""
         each = self.partitions.get(tp)
         if each is None or tp in self._moved or each.is_stopped:
             return

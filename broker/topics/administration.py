@@ -12,9 +12,9 @@ A crash is harmless because of the order of the steps:
              data, so it is stopped and reported, and does not begin again at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
-partitions. Therefore a result that comes late belongs to the topic with the same topic id. If this
-broker began to read a catalog before it deleted a topic, that catalog may still contain the topic.
-In this case `hosting` leaves the topic out.
+partitions. Therefore the broker uses a late result only for the topic with the same topic id. If
+this broker began to read a catalog before it deleted a topic, that catalog may still contain the
+topic. In this case `hosting` leaves the topic out.
 """
 
 from __future__ import annotations

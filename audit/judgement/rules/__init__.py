@@ -1,7 +1,7 @@
 """The rules of a bucket's verdict, one module for each rule. The rules do no I/O.
 
-Each rule yields its findings on one agent's part of a bucket (a minute of event time). All rules
-take their facts from topic_facts:
+Each rule yields findings on one agent's part of a bucket (a minute of event time). A finding is a
+reason why the bucket is not complete. All rules take their facts from topic_facts:
 
     topic_facts     the evidence of one topic, and what the audit expects of it
     sender_numbers  missing messages, which leave holes in numbers or break chains of deltas

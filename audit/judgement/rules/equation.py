@@ -13,8 +13,8 @@ from skidway.audit.topic.messages import Tier
 
 
 def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
-    """The counts of each place for one agent in a bucket. A place has None if its tier never
-    reported the topic."""
+    """The counts of each place for one agent in a bucket. The value is None if the place's tier
+    never reported the topic."""
     sums: dict[Place, Sums | None] = {}
     for tier in facts.tiers:
         if tier is Tier.AGENT:

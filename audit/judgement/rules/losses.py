@@ -40,7 +40,7 @@ class Losses:
         for lost in self._of_agents[agent]:
             begin, end = lost.begin, lost.end
             inside = (begin is None or start + size > begin) and start <= end
-            # lines of the bucket may have come after the seal, before the loss
+            # the agent may have delivered lines of the bucket between its last seal and the loss
             if not inside and tallies:
                 inside = _touched_between(tallies, agent, lost.note, lost.prior)
             if inside:
@@ -83,8 +83,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta may have counted lines of the bucket after the agent's last seal before the
-    loss, but before the loss."""
+    """Whether a delta between the agent's last seal before the loss and the loss itself may have
+    counted lines of the bucket."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

@@ -1,6 +1,6 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
-seals such records. In place of a seal, the audit needs a message from the first counter that such
-records pass. A counter is heard when a message of it arrives."""
+seals such records. In place of a seal, the audit needs a message from the first counter that sees
+such records. A counter is heard when a message of it arrives."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. Perhaps no counter of the first
-    tier with counters ever reported the topic. In this case, at least one counter of that tier that
-    may count the topic must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. If no counter of the first tier
+    that has counters ever reported the topic, one condition remains: at least one counter of this
+    tier that may count the topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return

@@ -105,7 +105,7 @@ MUTANTS = (
     Mutant(
         "a topic that goes away between two commits takes its counts along",
         "audit/counter/counter.py",
-        "        self.commit()  # if the partition returns, the state has its position\n",
+        "        self.commit()  # so that the state has the position if the partition returns\n",
         "        self._progress.positions.clear()\n",
         (
             "tests/unit/audit/counter/test_counter.py::"

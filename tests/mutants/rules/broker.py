@@ -89,7 +89,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a group that was named while others were asked for holds nothing yet",
         "broker/expiry.py",
-        "                return 0  # hold everything until the next look\n",
+        "                return 0  # keeps all segments until the next look\n",
         "                return None\n",
         (f"{_EXPIRY}::test_a_group_named_while_others_were_asked_for_holds_at_once",),
     ),
