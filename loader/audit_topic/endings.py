@@ -27,7 +27,7 @@ class Place(NamedTuple):
     offset: int
 
     def is_new(self, positions: Mapping[str, int]) -> bool:
-        """Whether a reader with these positions has not read the message yet."""
+        """Whether a reader with these positions still has to read the message."""
         return self.offset >= positions.get(self.log, 0)
 
 
