@@ -2,7 +2,7 @@
 reads from there.
 
     feed           reads announcements of files, and the loader's own messages
-    endings        closures of files, and the seals that come after them
+    endings        agents' messages that a file is closed, and the seals that come after them
     delta          makes the counts of a load, which are stored in its manifest
     publication    after the commit, publishes the messages that the audit topic lacks
 

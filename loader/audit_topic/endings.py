@@ -1,4 +1,6 @@
 """Collects the closures of files from the audit topics, and the seals that come after the closures.
+A closure is an agent's message that it has closed a file. A seal is an agent's message that it has
+counted all lines up to a time.
 
 For each agent and topic, this module keeps only the newest seal, because it proves at least as much
 as the earlier seals. An agent may send a message again after a crash, so a copy of an older seal
@@ -25,7 +27,7 @@ class Place(NamedTuple):
     offset: int
 
     def is_new(self, positions: Mapping[str, int]) -> bool:
-        """Whether a reader with these positions has not read the message yet."""
+        """Whether a reader with these positions still has to read the message."""
         return self.offset >= positions.get(self.log, 0)
 
 

@@ -59,8 +59,8 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that does not come from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""If a feed serves run after run, it keeps the announcements of about this many files. If the feed
-has more files when a run begins, and the run does not need all messages that the feed has read, the
+"""A feed that serves many runs keeps the announcements of about this many files. If the feed has
+more files when a run begins, and the run does not need all messages that the feed has read, the
 feed forgets all messages to save memory. No announcement is lost, because the tables of the
 committed loads have the files."""
 
@@ -69,7 +69,7 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class Feed:
-    """The messages that the loader has read from the audit topics. A feed may serve run after run.
+    """The messages that the loader has read from the audit topics. A feed may serve many runs.
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
@@ -190,7 +190,8 @@ class Feed:
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
-    """The existing audit topics that must be read to load topics of these sources."""
+    """The existing audit topics that must be read to load topics. sources: for each mirrored topic,
+    the topic that it mirrors; for any other topic, the topic itself."""
     clusters = {source.cluster for source in sources} - {cluster}
     wanted = {TOPIC, *(f"{each}.{TOPIC}" for each in clusters)}
     return sorted(wanted.intersection(existing))

@@ -19,8 +19,9 @@ LOOKED_HOURS: Final = 168
 week). Older hours lose the file `_SUCCESS` only when new rows come."""
 
 DRAWN_MAX: Final = 10
-"""Of some groups of hours, a run checks at most this many hours, which it draws at random. One of
-these groups consists of the older hours that have rows but no `_SUCCESS`."""
+"""Some groups of hours may be large. From each such group, a run draws at most this many hours at
+random, and checks only these. One of the groups consists of the older hours that have rows but no
+`_SUCCESS`."""
 
 
 def over(now_ms: int, count: int) -> list[str]:
@@ -45,10 +46,11 @@ def asked(
     unmarked: hours that have rows but no file `_SUCCESS`. missing: hours that the run checked
     (`looked`) and that have no `_SUCCESS`. judged: the collector's last judgement of each hour.
 
-    Each run draws only a few of the older hours. It also draws only a few of the recent hours that
-    the collector's last judgement found incomplete, because this judgement may be out of date. So a
-    run still has time to ask about other hours even if many hours stay incomplete. A slow collector
-    may answer only the first questions of a run, so each run asks in another order.
+    Each run asks about only a few of the older hours, drawn at random. The collector's last
+    judgement may be out of date, so the run also asks about hours that this judgement found
+    incomplete, but only about a few of them. So a run has time for other hours even if many hours
+    stay incomplete. A slow collector may answer only the first questions of a run, so each run asks
+    in another order.
     """
     recent, with_rows = over(now_ms, RECENT_HOURS), {*unmarked}
     found = {hour for hour in {*with_rows, *missing} if hour <= recent[-1]}

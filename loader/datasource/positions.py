@@ -9,9 +9,9 @@ A topic that was deleted and created again has another id, and its offsets mean 
 
 If the positions are the end of a batch of a stream, `from` has the offsets at which this batch
 begins. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with the
-same start and end positions. But for the first batch of a stream, Spark asks for new start
-positions, and these may be higher than before the crash. So the end positions of each batch also
-contain the offsets at which the batch begins.
+same start and end positions. But if this batch is the first batch of the stream, Spark asks for new
+start positions, and these may be higher than before the crash. So the end positions of each batch
+also contain the offsets at which the batch begins.
 
 In options, -2 stands for the first offset of a partition, and -1 for the offset after its last
 record, as in Spark's own Kafka source. Positions of a stream never have negative offsets.

@@ -36,7 +36,7 @@ def _newest(registry: RegistryClient, topic: SourceTopic) -> str:
     try:
         schema = registry.latest(topic.subject)
     except RegistryRefused as error:
-        # a proxy may have sent a 404 without this error code
+        # If the error code differs, a proxy may have answered in place of the registry.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

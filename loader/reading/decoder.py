@@ -153,7 +153,8 @@ class Decoder:
             text = self._registry.schema(schema_id)
             return _Writer(Codec(text), Projection(text, self._reader))
         except RegistryRefused as error:
-            # a 404 with another error code may come from a proxy or a wrong URL
+            # Any other error code (or none) may mean that a proxy answered, or that the URL is
+            # wrong.
             if error.error_code != SCHEMA_UNKNOWN:
                 raise
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))

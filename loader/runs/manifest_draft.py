@@ -91,10 +91,11 @@ class ManifestDraft:
         )
 
     def _head(self) -> delta.Head:
-        """Returns the sender of this output's deltas, and the number of the last delta."""
+        """Returns the sender of this output's audit deltas (messages with counts), and the number
+        of the last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
-            parts.read_on()  # so `next_epoch` is above all published epochs
+            parts.read_on()  # `next_epoch` must know all published epochs
         now = parts.clock.time_ms()
         # The producer's name comes from the newest manifest, so it stays the same if the output has
         # moved to another URL.

@@ -22,7 +22,7 @@ def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
     try:
         schema = registry.latest(subject)
     except RegistryRefused as error:
-        # a proxy may have sent a 404 without this error code
+        # If the error code differs, a proxy may have answered in place of the registry.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

@@ -18,9 +18,9 @@ GRAVEST_FIRST: Final = (
     Unreachable.exit_code,
     SkidwayError.exit_code,
 )
-"""The exit statuses, the gravest first. First come problems that a person must repair, then
-problems that may disappear without help, then the others. A run with several problems ends with the
-gravest exit status."""
+"""The exit statuses, the gravest first. First come problems that a person must repair (a refused
+state or configuration), then programs that cannot be reached, because they may come back without
+help, then all other problems. A run with several problems ends with the gravest exit status."""
 
 
 @dataclass(slots=True)

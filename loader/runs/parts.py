@@ -17,8 +17,9 @@ from skidway.schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The objects of a run that all its topics use. audit_topics: the audit topics that `feed`
-    reads. collector: the audit's collector; None if the run marks no hours."""
+    """The objects of a run that all its topics use. feed: the messages that the run has read from
+    the audit topics. audit_topics: the names of these audit topics. collector: the audit's
+    collector; None if the run marks no hours."""
 
     settings: LoaderSettings
     client: Client

@@ -19,7 +19,7 @@ from skidway.loader.planning.plan import Planned, Slice
 from skidway.loader.runs.pace import Pace
 from skidway.loader.runs.progress_metrics import EXPECTED, LOADS, ROWS, TAKEN
 
-if TYPE_CHECKING:  # programs without Spark import this module
+if TYPE_CHECKING:  # programs without Spark import this module, too
     from skidway.loader.spark.runner import Progress
     from skidway.loader.state.run_notes import OwnNote
 

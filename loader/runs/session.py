@@ -1,4 +1,5 @@
-"""Asks the brokers, before anything is loaded, for topics, sources and high watermarks."""
+"""Asks the brokers, before anything is loaded, for topics and high watermarks, and for the source
+topic of each mirrored topic."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from skidway.loader.spark.task import Work as TaskWork
 POLL_S: Final = 0.1
 DIED: Final = "Spark's Java process ended while it ran tasks; nothing of the load is committed"
 UNUSED_RUNS_MAX: Final = 5
-"""A process that does run after run stops Spark after this many successive runs without a task for
+"""A process that makes many runs stops Spark after this many successive runs without a task for
 Spark."""
 
 __all__ = ["Interrupted", "Progress", "SparkRunner"]
@@ -83,7 +83,7 @@ class SparkRunner:
         return self._run_on_spark(work, progress)
 
     def end_run(self) -> None:
-        """Must be called after each run of a process that does run after run. If the last
+        """A process that makes many runs must call this method after each run. If the last
         UNUSED_RUNS_MAX runs had no task for Spark, stops Spark, so that other processes can use its
         memory. The next task for Spark starts it again."""
         self._unused_runs = 0 if self._used else self._unused_runs + 1

@@ -11,7 +11,7 @@
     file_check      checks whether a committed file exists
     table_file      writes and reads one file of a table
     closures        when the loader may forget a closed log file; only decisions, no I/O
-    bucket_spans    the table with the last delta of each bucket, divided by time into files
+    bucket_spans    the last audit delta of each bucket: a table, divided by time into files
     bucket_rows     sorted rows of the table of `bucket_spans`
     operations      operations on a store, as values, and the functions that execute them
     commit          the commit step by step; only decisions, no I/O

@@ -1,5 +1,5 @@
 """The table `buckets`: for each agent and bucket (an interval of event time), the number of this
-output's last audit delta that counted the bucket.
+output's last audit delta (a message with counts) that counted the bucket.
 
 A later delta that counts the bucket again must contain that number. The new records of a load
 belong to few hours. So the table is divided by time: each file has the buckets of a *span*, which

@@ -13,10 +13,10 @@ stages:
               agent's clock; it has an acknowledged offset for each partition in which the file
               has a mark
     FENCED    the file waits for the topic's *fence*. A fence has an offset for each partition: all
-              records that were in the log when the fence was made lie before it. The loader makes a
-              fence for SEALED files, but not until SETTLED_MS after it has read their closures, by
-              its own clock. A topic has at most one fence; files that are SEALED later wait for the
-              next fence
+              records that were in the log when the fence was made have lower offsets. The loader
+              makes a fence for SEALED files when it has read their closures SETTLED_MS ago or
+              earlier, by its own clock. A topic has at most one fence; files that are SEALED later
+              wait for the next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
 So a late repeat can come after the fence only if both the agent's clock and the loader's clock are

@@ -1,12 +1,13 @@
 """Folds manifests: writes a checkpoint that replaces old manifests, and then deletes these
 manifests.
 
-After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. If the loader
-keeps fewer manifests than that, it writes a checkpoint after that many loads. The loader keeps at
-least the newest `keep` manifests. It looks for the newest checkpoint that is older than all of
-these manifests, and deletes the manifests up to that checkpoint. So for each load whose manifest is
-kept, a reader can still find the files of the output. A reload needs the tables (tables.py) as an
-old load left them. So a file of a table is kept as long as a kept manifest lists it.
+After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. If `keep` is
+smaller than `CHECKPOINT_EVERY`, a loader writes a checkpoint after every `keep` loads, but not more
+often than every `CHECKPOINT_EVERY_LEAST` loads. The loader keeps at least the newest `keep`
+manifests. It looks for the newest checkpoint that is older than all of these manifests, and deletes
+the manifests up to that checkpoint. So for each load whose manifest is kept, a reader can still
+find the files of the output. A reload needs the tables (tables.py) as an old load left them. So a
+file of a table is kept as long as a kept manifest lists it.
 
 Two loaders may fold at the same time, and the same manifests may be folded twice. If folding fails,
 a later load does the rest.

@@ -60,8 +60,8 @@ class Store(Output, Protocol):
 
     def rename(self, source: str, target: str) -> bool:
         """Moves a file durably. Makes the target's directories if they are missing. Returns False
-        if the target exists or the source is missing. In this case the caller must look at both
-        again."""
+        if the target exists or the source is missing. In this case the caller must look at source
+        and target again."""
 
     def replace(self, source: str, target: str) -> bool:
         """Moves a file durably over the target. At any time, the target has either the old content

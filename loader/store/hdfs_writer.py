@@ -36,8 +36,9 @@ SYNC_S: Final = 3.0
 `LARGE_SYNC_S`. If all DataNodes work, the hsync of a small file takes 50 ms."""
 
 SYNCS_ALIKE: Final = 3
-"""If one of three DataNodes is dead and HDFS stores each block on two, every second hsync does not
-return. With this value, a writer waits for twelve such hsyncs in vain before it gives up."""
+"""If one of three DataNodes is dead and HDFS stores each block on two DataNodes, about every second
+hsync does not return. With this value, a writer waits for twelve such hsyncs in vain before it
+gives up."""
 
 LARGE_SYNC_S: Final = 60.0
 """The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""

@@ -78,7 +78,8 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 class DefaultCheck:
     """Checks the defaults of one schema. `STEPS_MAX` limits all these checks together. The schema
-    must exist longer than this object.
+    must stay in memory as long as this object, because this object identifies types by their Python
+    ids.
 
     Each value is checked against each type only once, because unions in unions would multiply the
     checks.
@@ -96,8 +97,8 @@ class DefaultCheck:
         return self._fault(avro, value)
 
     def _fault(self, avro: AvroType, value: Any) -> str | None:
-        # While `of` checks a default, the objects `avro` and `value` exist, so Python uses no id
-        # twice.
+        # The objects `avro` and `value` stay in memory while `of` checks a default, so no other
+        # object gets their ids.
         pair = (id(avro), id(value))
         if pair not in self._known:
             self._count(1 + (len(value) if isinstance(value, str) else 0))

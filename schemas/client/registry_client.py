@@ -188,7 +188,7 @@ def versions_of(subject: str) -> str:
 
 
 def _check_type(type_: str) -> None:
-    if type_ != AVRO:  # {"type": "string"} is valid as JSON Schema and as Avro
+    if type_ != AVRO:  # a JSON Schema may look like Avro: {"type": "string"}
         raise SchemaInvalid(f"The schema's type is {type_}, not {AVRO}.")
 
 

@@ -53,7 +53,7 @@ class WireColumn:
 
     @property
     def physical(self) -> str:
-        """Returns the column's type in the schema for pyruhvro."""
+        """Returns the column's type in the schema that pyruhvro gets."""
         return _PHYSICAL[self.kind]
 
 

@@ -9,9 +9,10 @@ module uses these rules:
   out the other fields, like all fields that the reader does not have. Avro Java and the
   compatibility check (READER_FIELD_AMBIGUOUS) refuse a pair of schemas with this ambiguity. So the
   pair can only come from a subject whose compatibility is not checked.
-- If the reader has a union, this module prefers a branch with the writer's own type to a branch to
-  which this type can be promoted, as in Avro Java. For example, an int stays an int if the union
-  has the branches float and int.
+- If the reader has a union, the value goes to a branch that has the writer's own type. Only if
+  there is no such branch, the value goes to a branch to which the writer's type can be promoted.
+  Avro Java does the same. For example, an int stays an int if the union has the branches float and
+  int.
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
   microseconds, and a decimal becomes the same value with another scale. If the conversion cannot

@@ -1365,7 +1365,7 @@ MUTANTS = (
     Mutant(
         "an epoch is chosen by what was heard before the tasks ran",
         "loader/runs/manifest_draft.py",
-        "            parts.read_on()  # so `next_epoch` is above all published epochs\n",
+        "            parts.read_on()  # `next_epoch` must know all published epochs\n",
         "            pass\n",
         (
             "tests/unit/loader/runs/test_epochs.py::test_what_is_published_while_it_is_loaded_is_heard",
