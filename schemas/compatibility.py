@@ -199,7 +199,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # inside itself, a pair counts as good
+            self._known[pair] = []  # if the pair occurs inside itself, it counts as good there
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 

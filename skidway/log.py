@@ -68,7 +68,7 @@ class Log:
 
 
 def get(name: str) -> Log:
-    """The log of a module: `log = get(__name__)`."""
+    """Returns the log of a module: `log = get(__name__)`."""
     return Log(name)
 
 
@@ -184,7 +184,7 @@ class Repeats:
 
 
 def rfc3339(seconds: float) -> str:
-    """A time in UTC with milliseconds, in RFC 3339 format."""
+    """Formats a time as RFC 3339 with milliseconds, in UTC."""
     whole, ms = divmod(int(seconds * 1000), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{ms:03d}Z"
 

@@ -181,7 +181,8 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 
 def _incoming(avro: AvroType) -> Convert | None:
     """Makes the function that turns fastavro's Python value into the value that Arrow needs.
-    Returns None if both values are the same."""
+    Returns None if Arrow accepts fastavro's value unchanged.
+    """
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:

@@ -18,7 +18,8 @@ Readers = Mapping[str, frozenset[str]]
 
 
 def range_assignment(readers: Readers, partitions: Mapping[str, int]) -> dict[TopicPartition, str]:
-    """The reader of each partition. `partitions` maps each topic to its number of partitions.
+    """Returns the reader of each partition. `partitions` maps each topic to its number of
+    partitions.
 
     The result leaves out topics without subscribers.
     """

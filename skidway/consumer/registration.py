@@ -116,7 +116,7 @@ class Registration:
         self._streams, self._bells = dict(streams), bells
 
     def registry(self) -> GroupRegistry:
-        """Access to the group's nodes, for one stream."""
+        """Returns an object through which one stream reads and writes the group's nodes."""
         return GroupRegistry(self._coordinator, self.group, self.clock)
 
     @property
@@ -157,8 +157,9 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers a new name. Returns None if the old session must end first, because other
-        members wait for the nodes that the old session owns.
+        """Registers the consumer under a new name. The present session may still own nodes of a
+        lost name, for which other members wait. In this case, ends the session first, and returns
+        None.
 
         If an earlier attempt to register had no answer, the name of that attempt may exist in
         ZooKeeper. This method removes that name before it tries a new name.

@@ -146,8 +146,8 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Whether this reader is registered and ZooKeeper answers. If the lease is over, asks
-        ZooKeeper."""
+        """Returns whether this reader is registered and ZooKeeper answers. If the lease is over,
+        asks ZooKeeper."""
         registration = self._registration
         if not registration.is_connected:
             return False
@@ -239,7 +239,9 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # commit soon, or "latest" could skip records after a restart
+                # Commit soon: after a restart without a committed offset, "latest" could skip
+                # records.
+                self._commit_at = now
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 

@@ -130,9 +130,10 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """The number of bytes with these fates, by file. The ledger may have several ids for one file,
-    and each id begins at its own position in the file. The bytes before the lowest of these
-    positions also count, because they got their fates under ids that are no longer in the ledger.
+    """Returns the number of bytes with these fates, by file. The ledger may have several ids for
+    one file, and each id begins at its own position in the file. The bytes before the lowest of
+    these positions also count, because they got their fates under ids that are no longer in the
+    ledger.
     """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
@@ -162,7 +163,7 @@ class Demo:
         self.supervisor.close()
 
     def own_sources(self) -> list[dict[str, Any]]:
-        """The sources to tail besides the files named with --logs."""
+        """Returns the sources to tail besides the files named with --logs."""
         return sources.of_programs(self.site.logs, self.site.folder / "etc" / "skidway-log.avsc")
 
     def run(self) -> DemoOutcome:
@@ -212,7 +213,7 @@ class Demo:
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 
     def tailed(self) -> list[Path]:
-        """Every file that the agent is to read."""
+        """Returns every file that the agent is to read."""
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
@@ -234,8 +235,8 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the load that `begin_load` started has ended. Raises ProgramFailed if the load
-        failed."""
+        """Returns whether the load that `begin_load` started has ended. Raises ProgramFailed if the
+        load failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False
@@ -283,7 +284,7 @@ class Demo:
         self.supervisor.start(name, *COMMANDS[name], "--config", config, health=health)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
-        """High watermarks of the existing partitions of these topics.
+        """Returns the high watermarks of the existing partitions of these topics.
 
         Raises Unreachable or KafkaError when the broker does not answer. Raises ProgramFailed when
         a program has ended.
@@ -295,7 +296,7 @@ class Demo:
             raise
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The agent's account of every file: how many bytes have which fate."""
+        """Returns the agent's account of every file: how many bytes have which fate."""
         config = str(self.site.config("agent"))
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
@@ -329,14 +330,15 @@ class Demo:
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def is_settled(self) -> bool:
-        """Whether every byte up to the cut-off has a fate: acknowledged, rejected, filtered, lost
-        or uncertain."""
+        """Returns whether every byte up to the cut-off has a fate: acknowledged, rejected,
+        filtered, lost or uncertain."""
         done = settled(self.ledger(), (*DONE, *UNDONE))
         wanted = self.outcome.sizes.items()
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 
     def _begun(self) -> bool:
-        """Whether the mirror has records, so that a load has something to do and starts Spark."""
+        """Returns whether the mirror has records, so that a load has something to do and starts
+        Spark."""
         topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
         return any(self.watermarks(OFFLINE, topics).values())
 

@@ -45,7 +45,7 @@ PATHS = ("cart", "search", "item", "checkout", "help")
 
 
 def raw_line(number: int, now: datetime) -> str:
-    """A line of free text, like a line in the log of a worker process."""
+    """Returns a line of free text, like a line in the log of a worker process."""
     return (
         f"{now:%Y-%m-%d %H:%M:%S} worker-{number % 7} INFO task {number} is done: "
         f"{number % 913} rows in {number % 97} ms, queue {PATHS[number % 5]}"
@@ -53,7 +53,7 @@ def raw_line(number: int, now: datetime) -> str:
 
 
 def regex_line(number: int, now: datetime) -> str:
-    """A line of a web server's access log."""
+    """Returns a line of a web server's access log."""
     return (
         f"10.0.{number % 16}.{number % 251} - - [{now:%d/%b/%Y:%H:%M:%S} +0000] "
         f'"GET /{PATHS[number % 5]}/{number} HTTP/1.1" {404 if number % 50 == 0 else 200} '
@@ -62,7 +62,7 @@ def regex_line(number: int, now: datetime) -> str:
 
 
 def json_line(number: int, now: datetime) -> str:
-    """An event of a shop, as a JSON line."""
+    """Returns an event of a shop, as a JSON line."""
     return (
         f'{{"time":"{now:%Y-%m-%dT%H:%M:%SZ}","order":{number},"state":"{STATES[number % 4]}",'
         f'"cents":{number % 100_000},"customer":{number % 5003}}}'
@@ -186,21 +186,23 @@ class Writer:
 
 
 def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """The number of lines that are due after `elapsed_s`."""
+    """Returns the number of lines that are due after `elapsed_s`."""
     if elapsed_s < seconds:
         return int(lines * elapsed_s / seconds)
     return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of the next `count` lines belong to a stream. `made` is the number of earlier
-    lines."""
+    """Returns how many of the next `count` lines belong to a stream. `made` is the number of
+    earlier lines."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 
 
 def written(folder: Path) -> dict[str, Tally]:
-    """The writer's own counts, by stream; empty before the writer has run."""
+    """Returns the writer's own counts, by stream. The result is empty if the writer has not run
+    yet.
+    """
     try:
         document = json.loads((folder / WRITTEN).read_text())
     except FileNotFoundError:
@@ -209,7 +211,7 @@ def written(folder: Path) -> dict[str, Tally]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Every file of the writer, of every generation."""
+    """Returns every file of the writer, of every generation."""
     return sorted(path for name in FORMATS for path in (folder / name).glob(f"{name}.log*"))
 
 

@@ -129,8 +129,9 @@ def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
 
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
-    """How many batches, from the first on, can be decoded; and what is wrong with the next
-    batch."""
+    """Returns how many batches, counted from the first, can be decoded, and what is wrong with the
+    next batch.
+    """
     for count, batch in enumerate(batches):
         try:
             parse([batch])

@@ -20,7 +20,8 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Usual batches are far smaller. Uncompressed, a batch of Skidway has 0.9 MB, and a batch of another
+# By default, the decompression of a batch fails if the result would have more bytes than this.
+# Usual batches are far smaller: uncompressed, a batch of Skidway has 0.9 MB, and a batch of another
 # producer has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
@@ -39,7 +40,8 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 def compress(codec: Codec, data: Readable) -> bytes:
-    """The data, compressed with a codec and framed as Kafka frames the records of a batch."""
+    """Returns the data, compressed with a codec and framed as Kafka frames the records of a
+    batch."""
     if codec is Codec.ZSTD:
         return bytes(cramjam.zstd.compress(data, _ZSTD_LEVEL))
     if codec is Codec.LZ4:
@@ -56,7 +58,7 @@ def compress(codec: Codec, data: Readable) -> bytes:
 
 
 def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Readable:
-    """The data as it was before compression. For `Codec.NONE`, this is `data` itself.
+    """Returns the data as it was before compression. For `Codec.NONE`, this is `data` itself.
 
     Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
     longer than `limit_bytes`.
@@ -91,7 +93,7 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """The content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
+    """Returns the content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]

@@ -34,7 +34,7 @@ def record_bounds(
             if (at + length == ends).all():  # so each record begins where the previous one ends
                 return ends, at
         except (IndexError, CorruptBatch):
-            pass  # some bytes only looked like an origin header: use the lengths
+            pass  # some bytes look like an origin header but are none, so use the lengths
     ends = _ends_by_lengths(payload, batches)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():
@@ -68,7 +68,7 @@ def _ends_by_origins(
 
 
 def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
-    """The position after every record. Goes from record to record in a Python loop."""
+    """Returns the position after every record. Goes from record to record in a Python loop."""
     ends: list[int] = []
     found = ends.append
     at = end = 0
@@ -94,7 +94,7 @@ def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch
 
 
 def _long_record_end(payload: bytes | bytearray, at: int) -> int:
-    """The position after a record whose length field (a varint) has three bytes or more."""
+    """Returns the position after a record whose length field (a varint) has three bytes or more."""
     size = shift = 0
     while payload[at] > 127:
         size |= (payload[at] & 127) << shift
@@ -107,7 +107,7 @@ def _long_record_end(payload: bytes | bytearray, at: int) -> int:
 
 
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
-    """Zigzag varints at many positions, and the positions after them.
+    """Returns zigzag varints at many positions, and the positions after them.
 
     Raises IndexError if a varint lies outside of the data, and CorruptBatch if a varint is too
     long.

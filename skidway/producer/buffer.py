@@ -155,8 +155,8 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """The partition of an open batch that has room for a message of `size_bytes`, and the size
-        of that room in bytes. If no such batch is open, begins a batch."""
+        """Returns the partition of an open batch that has room for a message of `size_bytes`, and
+        the size of that room in bytes. If no such batch is open, begins a batch."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:

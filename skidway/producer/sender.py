@@ -118,7 +118,7 @@ class Sender:
                 os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The partitions whose batches are being retried, each with the last error."""
+        """Returns the partitions whose batches are being retried, each with the last error."""
         return self._troubles
 
     def stop(self) -> None:

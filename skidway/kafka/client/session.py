@@ -142,8 +142,8 @@ class ClientSession:
     # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Whether a call may be submitted: the address is not in backoff, and has room for another
-        call."""
+        """Returns whether a call may be submitted: the address is not in backoff, and has room for
+        another call."""
         link = self._links.get(LinkKey(address, channel))
         if link is None:
             return True
@@ -151,7 +151,8 @@ class ClientSession:
         return not waiting and link.in_flight_count < CALLS_PER_LINK_MAX
 
     def is_ready(self, address: Address, channel: Channel) -> bool:
-        """Whether there is a connection on which client and broker have agreed on versions."""
+        """Returns whether there is a connection on which client and broker have agreed on
+        versions."""
         link = self._links.get(LinkKey(address, channel))
         return link is not None and link.connection is not None and link.connection.is_ready
 
@@ -185,9 +186,9 @@ class ClientSession:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections to this address on this channel have ended or could not be opened.
-        So the number identifies a connection. A call that is submitted now is answered before the
-        number grows, or not at all.
+        """Returns how many connections to this address on this channel have ended or could not be
+        opened. So the number identifies a connection. A call that is submitted now is answered
+        before the number grows, or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
@@ -195,7 +196,8 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Links that need a socket now. The driver reports `opened` or `failed` for each."""
+        """Returns the links that need a socket now. The driver reports `opened` or `failed` for
+        each."""
         found, self._dials = self._dials, []
         return found
 
@@ -205,7 +207,7 @@ class ClientSession:
         return found
 
     def writers(self) -> list[Link]:
-        """Links that have bytes to send."""
+        """Returns the links that have bytes to send."""
         return [
             link
             for link in self._links.values()

@@ -98,7 +98,7 @@ def write_response(
     error_code: int = 0,
     session_id: int = NO_SESSION,
 ) -> list[Piece]:
-    """The whole frame of a response, as pieces in sending order.
+    """Returns the whole frame of a response, as pieces in sending order.
 
     Results of the same topic should be neighbours.
     """
