@@ -115,8 +115,9 @@ that is used in many places would multiply the reports."""
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
 step, and each field, alias and symbol of the two types is a further step. The comparison of two
-large unions compares each branch of one with each branch of the other. Without this limit, it would
-stop the registry for hours."""
+large unions compares each branch of one with each branch of the other. Without this limit, such a
+comparison could block the registry for hours.
+"""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "

@@ -3,8 +3,7 @@ and when the newest record with each id was written.
 
 The 5 bytes before a key or a value say with which schema it was written. A record of one of our
 agents also says which agent wrote it. So an id that is found here is in use. An id that is not
-found may be in use too: a program that only reads, or that has written nothing yet, leaves no trace
-in a topic.
+found may be in use too, because a program that writes nothing leaves no trace in a topic.
 """
 
 from __future__ import annotations

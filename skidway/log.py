@@ -25,8 +25,9 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""How many distinct errors are remembered for suppression. If there are more, the oldest are
-forgotten."""
+"""At most this many distinct errors are remembered for suppression. If there are more, the oldest
+are forgotten.
+"""
 
 LIBRARY_EVENT = "library"
 

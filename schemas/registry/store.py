@@ -2,8 +2,8 @@
 
 The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
 follower and the writers read the log and change the state, one thread at a time, under `_log_lock`.
-Any thread may read the state under `_state_lock`, which no thread holds while it waits for the
-network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
+Any thread may read the state under `_state_lock`. No thread holds `_state_lock` while it waits for
+the network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
 cannot change during a decision, and readers need not wait for the decision.
 """
 

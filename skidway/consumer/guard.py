@@ -67,8 +67,9 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Returns whether this change, whose transaction had no answer, was found to have happened.
-        Returns True only once for each change."""
+        """Returns whether the change `what` is known to have happened, although its transaction had
+        no answer. Returns True only once for each change.
+        """
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

@@ -229,8 +229,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Learns from the refusal of a write whether an offset node exists, and remembers it.
-        Creates the parent node if it is missing.
+        """Finds out from the refusal of a write whether an offset node exists, and remembers the
+        result. Creates the parent node if it is missing.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)

@@ -64,7 +64,8 @@ class Stream:
         return record
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Whole record batches as Arrow columns: topic, partition, offset, timestamp, key, value.
+        """Yields whole record batches as Arrow columns: topic, partition, offset, timestamp, key,
+        value.
 
         A batch counts as done when the next batch is requested.
         """

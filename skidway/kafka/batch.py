@@ -16,9 +16,9 @@
           57     4  count                    of records
           61        records, compressed as one block
 
-Base offset and leader epoch can be stamped in place without a new CRC, so brokers and mirrors treat
-the rest as opaque. This module imports neither numpy nor pyarrow; `skidway.kafka.columns` handles
-the records.
+The CRC does not cover base offset and leader epoch. So brokers and mirrors write these two fields
+in place without a new CRC, and never decode the records. This module imports neither numpy nor
+pyarrow; `skidway.kafka.columns` handles the records.
 
 The bytes that are read here come from outside: damaged bytes raise `CorruptBatch` and no other
 error.

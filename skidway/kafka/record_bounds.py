@@ -4,8 +4,9 @@
 
 Each record begins where the previous one ends. A record of our agents has one header at its end,
 named `origin`. If every record of the batches ends with this header, this module finds the headers
-by their first bytes, and checks that each record, according to its length field, ends where the
-next record begins. Otherwise a loop uses the length fields to go from record to record.
+by their first bytes. It then compares the result with the length fields: each record must end where
+the next record begins. If a record has no such header, or the comparison fails, a loop uses the
+length fields to go from record to record.
 """
 
 from __future__ import annotations

@@ -123,8 +123,9 @@ FULL = 3
 
 
 class Inode(NamedTuple):
-    """The inode that has a content. `number` is the inode's number, and `born` is the file's number
-    among all files that ever existed."""
+    """The inode in which a content is stored. `number` is the inode's number, which a later file
+    may get again. `born` is the file's number among all files that ever existed.
+    """
 
     number: int
     born: int

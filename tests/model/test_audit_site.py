@@ -116,7 +116,9 @@ def _ids(faults: Faults) -> str:
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """The audit never reports an incomplete bucket (time window) as complete, even if a mirror
     loses offsets, counters count again, rows are misplaced, topics are created again and records
-    expire. In the end every bucket is complete in which all tiers have counted the same lines."""
+    expire. In the end, if all tiers have counted the same lines of a bucket, the audit reports the
+    bucket as complete.
+    """
     _run_all(seeds(RUNS), faults)
 
 

@@ -7,7 +7,7 @@ calls `turn` after the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
-    source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # the checkpoint is the log end
+    source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # continues at our log end
 
     for fd, readable, writable in epoll_events:
         if not source.ready(fd, readable, writable): ...        # the broker's own socket

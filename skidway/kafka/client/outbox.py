@@ -12,11 +12,11 @@ would leave a hole in the log:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
-  in flight, such a broker may refuse an earlier batch and accept a later batch. So in four cases,
-  only one batch is in flight until the broker has acknowledged a batch: after a new identity
-  (producer id and epoch), a lost connection, a change of leader, or an hour without traffic. Also,
-  only one batch is in flight while event times are over an hour old, because Apache Kafka forgets
-  producers by event time.
+  in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
+  is in flight after any of four events: a new identity (producer id and epoch), a lost connection,
+  a change of leader, or an hour without traffic. This ends when the broker has acknowledged a
+  batch. Also, only one batch is in flight while event times are over an hour old, because Apache
+  Kafka forgets producers by event time.
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition

@@ -39,8 +39,9 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""The deletion of a group makes at most this many requests to ZooKeeper. If a consumer waited for
-one more request before it registers, the deletion would already be finished."""
+"""The deletion of a group makes at most this many requests to ZooKeeper. So a consumer that is to
+register during the deletion must register before one of these requests.
+"""
 WEEK_S = 7 * 86_400
 
 
