@@ -12,8 +12,7 @@ _EACH_RULE = (
 _MAY_STILL_COME = "test_what_may_still_come_keeps_a_topic_from_being_complete"
 
 MUTANTS = (
-    # These mutants concern message numbers, and the progress that a sender stores together with its
-    # numbered messages.
+    # These mutants concern message numbers and the progress that is stored with them.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -170,8 +169,7 @@ MUTANTS = (
         "[*losses, *ranges, *gaps, *counts.to_messages(previous)]",
         ("tests/unit/audit/counts/test_deltas.py::test_losses_come_behind_all_counts",),
     ),
-    # These mutants break the rules for a full disk: nothing of the interrupted transaction is
-    # stored, and the database does not count as damaged.
+    # These mutants concern a full disk.
     Mutant(
         "what stood in a transaction before the disk was full is committed",
         "audit/database.py",
@@ -222,8 +220,7 @@ MUTANTS = (
         "    times = timestamps_ms\n",
         ("tests/unit/audit/counts/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
     ),
-    # These mutants concern topics that a setting exempts from a tier (for example, topics without a
-    # mirror).
+    # These mutants concern tiers that a topic does not have.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
         "audit/judgement/rules/equation.py",
@@ -459,8 +456,7 @@ MUTANTS = (
             "tests/unit/audit/judgement/test_host_proofs.py::test_each_of_a_hosts_newest_agents_must_prove_it",
         ),
     ),
-    # These mutants concern the answer of `skidway audit complete`: whether a topic is complete up
-    # to a given time.
+    # These mutants concern the question whether a topic is complete before a given time.
     Mutant(
         "buckets in which nobody counted anything are complete",
         "audit/judgement/completeness.py",
@@ -981,8 +977,7 @@ MUTANTS = (
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
-    # These mutants break the rule that a seal covers only the time up to the moment at which the
-    # broker or the collector received the seal.
+    # These mutants concern seals and the audit's own clock.
     Mutant(
         "a seal vouches for what came after it was taken",
         "audit/evidence/evidence.py",
@@ -1246,8 +1241,7 @@ MUTANTS = (
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
         ),
     ),
-    # These mutants concern retired places. A retired place is a cluster or an output for whose
-    # counts the audit no longer waits.
+    # These mutants concern places that an operator has retired.
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
         "audit/judgement/rules/equation.py",
@@ -1349,8 +1343,7 @@ MUTANTS = (
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
-    # These mutants concern the lateness (how late lines may come), and times that are ahead of the
-    # clock.
+    # These mutants concern the lateness, and times that are ahead of the clock.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
         "audit/judgement/rules/losses.py",

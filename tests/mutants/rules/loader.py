@@ -1282,7 +1282,7 @@ MUTANTS = (
             "test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again",
         ),
     ),
-    # This mutant concerns a feed (the reader of the audit topic) that serves several runs.
+    # This mutant concerns a feed that serves several runs.
     Mutant(
         "a feed goes on although a topic needs older announcements",
         "loader/audit_topic/feed.py",
