@@ -6,8 +6,8 @@ The steps are:
     fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
              log is then tailed. (For the default kind, see the module `trial`.)
     cut-off  writes down the size up to which each file counts; the agent reads no further
-    drain    waits until every byte has a fate (see `DONE` and `UNDONE`), and the mirror has caught
-             up
+    drain    waits until the ledger says what happened to every byte (see `DONE` and `UNDONE`), and
+             the mirror has caught up
     load     loads everything that is left
     verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
@@ -130,10 +130,10 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Returns the number of bytes with these fates, by file. The ledger may have several ids for
-    one file, and each id begins at its own position in the file. The bytes before the lowest of
-    these positions also count, because they got their fates under ids that are no longer in the
-    ledger.
+    """Returns for each file the number of bytes with these fates. A fate says what happened to a
+    byte, for example "acknowledged" or "lost". The ledger may have several ids for one file, and
+    each id begins at its own position in the file. The bytes before the lowest of these positions
+    also count, because they got their fates under ids that are no longer in the ledger.
     """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
@@ -217,7 +217,7 @@ class Demo:
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
-        """Waits until every byte has a fate, and the mirror has caught up."""
+        """Waits until the ledger says what happened to every byte, and the mirror has caught up."""
         wait = self.supervisor.wait_for
         wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
         wait(self._mirrored, "the mirror to catch up", WITHIN_S)
@@ -330,8 +330,9 @@ class Demo:
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def is_settled(self) -> bool:
-        """Returns whether every byte up to the cut-off has a fate: acknowledged, rejected,
-        filtered, lost or uncertain."""
+        """Returns whether the ledger says what happened to every byte up to the cut-off:
+        acknowledged, rejected, filtered, lost or uncertain.
+        """
         done = settled(self.ledger(), (*DONE, *UNDONE))
         wanted = self.outcome.sizes.items()
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)

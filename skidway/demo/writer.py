@@ -33,7 +33,7 @@ EVERY_S: Final = 0.1
 LINES_AT_ONCE_MAX: Final = 30_000
 AFTERWARDS_PER_S: Final = 200
 GENERATIONS: Final = 6
-"""One run makes about this many files of each stream."""
+"""One run writes about this many files for each stream, because it rotates them."""
 ROTATED_BYTES_MIN: Final = 65_536
 LINE_BYTES: Final = 95
 READ_BYTES: Final = 1 << 20
@@ -86,7 +86,9 @@ class Tally:
 
 
 class Stream:
-    """Writes one log file and its older generations. No other object may write to these files."""
+    """Writes one log file, and rotates it. No other object may write to this file or to the rotated
+    files.
+    """
 
     def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
         """`torn` is the number of torn lines that earlier writers left."""
@@ -211,7 +213,7 @@ def written(folder: Path) -> dict[str, Tally]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Returns every file of the writer, of every generation."""
+    """Returns every file of the writer, including the rotated files."""
     return sorted(path for name in FORMATS for path in (folder / name).glob(f"{name}.log*"))
 
 

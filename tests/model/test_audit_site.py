@@ -323,8 +323,9 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """If the rule about numbers and chains is left out, the same schedules lead a new collector to
-    a false verdict "complete", and the model notices this. With this rule, the audit uses the
-    numbers and chains of messages to notice missing messages."""
+    """The audit notices missing messages in two ways: messages are numbered, and each message names
+    the last earlier message about the same bucket (a chain). If this rule is left out, the same
+    schedules lead a new collector to a false verdict "complete", and the model notices this.
+    """
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))
