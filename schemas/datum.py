@@ -53,7 +53,9 @@ def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False
 
 
 def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
-    """Returns the value of exactly one datum. Raises one of `MALFORMED`."""
+    """Returns the value of a datum. The bytes must be exactly one datum; otherwise raises one of
+    `MALFORMED`.
+    """
     stream = io.BytesIO(datum)
     try:
         value = fastavro.schemaless_reader(stream, plain, None)

@@ -44,8 +44,9 @@ AHEAD_MAX: Final = 256
 """At most this many entries are requested at once while the store reads new entries of the log."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How many seconds a request waits for other requests that read or write the log. In this time,
-ZooKeeper can answer two requests, even if each answer takes as long as allowed."""
+"""A request waits at most this many seconds for other requests that read or write the log. In this
+time, ZooKeeper can answer two requests, even if each answer takes as long as allowed.
+"""
 
 _log = log.get(__name__)
 _conflicts = Counter(

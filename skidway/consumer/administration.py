@@ -51,7 +51,7 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """Records between the committed offset and the log end."""
+        """The number of records between the committed offset and the log end."""
         if self.committed_offset is None or self.log_end_offset is None:
             return None
         return max(self.log_end_offset - self.committed_offset, 0)

@@ -16,8 +16,8 @@ _RENEWED = 0.4
 
 
 class Lease:
-    """How long one registration is certain to exist. Before the first call of `proven` nothing is
-    certain.
+    """Knows until when one registration is certain to exist. Before the first call of `proven`,
+    nothing is certain.
     """
 
     __slots__ = ("_timeout_s", "until")
@@ -40,5 +40,7 @@ class Lease:
 
     @property
     def renew_at(self) -> float:
-        """When to ask ZooKeeper again, so that the lease does not end while ZooKeeper answers."""
+        """The time at which to ask ZooKeeper again. It is so early that the lease does not end if
+        ZooKeeper answers.
+        """
         return self.until - _RENEWED * self._timeout_s

@@ -27,8 +27,9 @@ _log = log.get(__name__)
 
 
 class Notes(NamedTuple):
-    """Why a stream is woken. `changed` says whether the group or the cluster has changed. `vacated`
-    are the partitions whose owner node has changed."""
+    """The reasons why a stream is woken. `changed` says whether the group or the cluster has
+    changed. `vacated` are the partitions whose owner node has changed.
+    """
 
     changed: bool
     vacated: frozenset[TopicPartition]
@@ -132,12 +133,14 @@ class Registration:
 
     @property
     def until(self) -> float:
-        """Until when records may be handed out without asking ZooKeeper (monotonic seconds)."""
+        """The time (monotonic seconds) until which records may be handed out without asking
+        ZooKeeper.
+        """
         return self._lease.until
 
     @property
     def renew_at(self) -> float:
-        """When to call `renew` (monotonic seconds)."""
+        """The time (monotonic seconds) at which to call `renew`."""
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:

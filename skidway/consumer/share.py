@@ -55,8 +55,9 @@ class Share:
         self.bell = Bell()
         self.readings: dict[TopicPartition, Reading] = {}
         self.due_at = 0.0
-        """When to call `turn` next, in monotonic seconds. If another thread rings the `bell` before
-        that, call `turn` at once."""
+        """The time (monotonic seconds) at which to call `turn` next. If another thread rings the
+        `bell` earlier, call `turn` at once.
+        """
         self.clock = registration.clock
         self._client = client
         self._fetcher = fetcher

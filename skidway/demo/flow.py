@@ -35,7 +35,9 @@ from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
 WITHIN_S = 600.0
-"""How long a step may take. The limit is long because the machine may be busy with other work."""
+"""A step may take at most this many seconds. The limit is long because the machine may be busy with
+other work.
+"""
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),

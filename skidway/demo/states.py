@@ -53,7 +53,7 @@ class AgentState:
 
     @property
     def in_flight(self) -> dict[int, int]:
-        """How many bytes of each file are noted in intents and not acknowledged yet, by file id."""
+        """The number of bytes that are noted in intents and not acknowledged yet, by file id."""
         found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
         return {file: size for file, size in found.items() if size > 0}
 

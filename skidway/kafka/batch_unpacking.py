@@ -25,7 +25,9 @@ class UnpackedBatch:
 
     @property
     def count(self) -> int:
-        """How many records readers get from the batch. A control batch counts as 0 records."""
+        """The number of records that readers get from the batch. A control batch counts as 0
+        records.
+        """
         return self.header.count if self.payload else 0
 
 

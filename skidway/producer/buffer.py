@@ -31,7 +31,7 @@ class Buffer:
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
-        """Why no more messages are accepted; None while messages are accepted."""
+        """The reason why no more messages are accepted. None while messages are accepted."""
         self._settings = settings
         self._clock = clock
         self._wake = wake

@@ -31,7 +31,7 @@ class Batches(Protocol):
         ...
 
     def next_deadline(self) -> float:
-        """When the next batch will be ready."""
+        """Returns the time at which the next batch will be ready."""
         ...
 
     def delivered(self, batch: PendingBatch, base_offset: int) -> None:

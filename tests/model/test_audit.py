@@ -497,7 +497,9 @@ class World:
     def fold(self, messages: list[Message]) -> Evidence:
         """Returns the evidence that the messages contain. If `messages` is `delivered`, returns the
         evidence that the running collector has. Otherwise returns the evidence of a collector that
-        is rebuilt from the topic. Such a collector counts no message as received live."""
+        is rebuilt from the topic. For a rebuilt collector, no message counts as received live, that
+        is, read as soon as it was sent.
+        """
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()

@@ -119,7 +119,7 @@ class Faults:
 
 
 FULL = 3
-"""The number of lines that fill a fingerprint."""
+"""A fingerprint covers at most this many lines, the first lines of a file."""
 
 
 class Inode(NamedTuple):

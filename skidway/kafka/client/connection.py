@@ -100,7 +100,7 @@ class Connection:
 
     @property
     def in_flight_count(self) -> int:
-        """Calls that are neither answered nor failed."""
+        """The number of calls that are neither answered nor failed."""
         return len(self._sent) + len(self._waiting) + len(self._silent)
 
     @property

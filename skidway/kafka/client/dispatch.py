@@ -162,7 +162,8 @@ class Dispatch:
         self._identity = Identity(producer_id, epoch, generation)
 
     def next_deadline(self, now: float) -> float | None:
-        """When the next refused batch may be sent again (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which the next refused batch may be sent
+        again."""
         times = (self._outboxes[tp].retry_at for tp in self._active)
         return min((each for each in times if each > now), default=None)
 

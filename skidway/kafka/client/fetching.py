@@ -233,7 +233,7 @@ class Fetching:
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """When the next wait before a fetch ends (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which the next wait before a fetch ends."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)

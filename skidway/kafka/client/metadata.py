@@ -122,8 +122,9 @@ class Metadata:
 
     @property
     def next_deadline(self) -> float | None:
-        """When to call `advance` again (monotonic seconds). None means that no call is due before
-        another event."""
+        """Returns the time (monotonic seconds) at which to call `advance` again. None means that no
+        call is due before another event.
+        """
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:

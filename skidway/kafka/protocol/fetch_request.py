@@ -172,7 +172,9 @@ def _parse_flexible(body: memoryview) -> Fetch:
 def write_request(
     correlation_id: int, client_id: str | None, version: int, request: Fetch
 ) -> bytes:
-    """Returns the whole frame of a request. Targets of the same topic should be neighbours."""
+    """Returns the whole frame of a request. Targets of the same topic should be neighbours, so that
+    the topic is written only once.
+    """
     compact = version >= FLEXIBLE_SINCE
     put_text = put_compact_string if compact else put_string
     put_number = put_compact_count if compact else put_count

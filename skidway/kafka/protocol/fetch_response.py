@@ -100,7 +100,7 @@ def write_response(
 ) -> list[Piece]:
     """Returns the whole frame of a response, as pieces in sending order.
 
-    Results of the same topic should be neighbours.
+    Results of the same topic should be neighbours, so that the topic is written only once.
     """
     compact = version >= FLEXIBLE_SINCE
     out = bytearray()

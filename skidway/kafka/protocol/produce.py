@@ -264,7 +264,9 @@ _RESULT_5 = Struct(">ihqqq")
 def write_response(
     correlation_id: int, version: int, results: Sequence[ProduceResult], throttle_time_ms: int = 0
 ) -> bytes:
-    """Returns the whole frame of a response. Results of the same topic should be neighbours."""
+    """Returns the whole frame of a response. Results of the same topic should be neighbours, so
+    that the topic is written only once.
+    """
     out = bytearray()
     write = _write_flexible if version >= _FLEXIBLE else _write_plain
     write(out, version, results, throttle_time_ms)
