@@ -58,7 +58,7 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # those that have batches, in turn order
+        self._active: dict[TopicPartition, None] = {}  # partitions with batches, in turn order
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
