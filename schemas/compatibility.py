@@ -115,8 +115,9 @@ that is used in many places would multiply the reports."""
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
 step, and each field, alias and symbol of the two types is a further step. The comparison of two
-large unions compares each branch of one with each branch of the other. Without this limit, it would
-stop the registry for hours."""
+large unions compares each branch of one with each branch of the other. Without this limit, such a
+comparison could block the registry for hours.
+"""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -199,7 +200,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # inside itself, a pair counts as good
+            self._known[pair] = []  # if the pair occurs inside itself, it counts as good there
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 

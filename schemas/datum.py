@@ -1,6 +1,6 @@
 """Reads and writes single datums with fastavro, as strictly as the specification demands.
 
-fastavro checks little. It accepts negative numbers of branches and symbols, booleans whose byte is
+fastavro checks little. It accepts negative indexes of branches and symbols, booleans whose byte is
 2, and numbers of more than 64 bits. So `read_datum` decodes a value and then encodes it again. If
 the bytes differ from the datum, `skidway.schemas.strict` walks over the datum and decides whether
 the datum is valid. (Varints with padding and arrays in several blocks are valid.)
@@ -53,7 +53,9 @@ def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False
 
 
 def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
-    """Returns the value of exactly one datum. Raises one of `MALFORMED`."""
+    """Returns the value of a datum. The bytes must be exactly one datum; otherwise raises one of
+    `MALFORMED`.
+    """
     stream = io.BytesIO(datum)
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
@@ -93,7 +95,7 @@ def malformed_reason(error: BaseException) -> str:
 
 
 class _Plain:
-    """Writes one schema in fastavro's form, and remembers the names that are declared so far."""
+    """Converts one schema to fastavro's form, and remembers the names that are declared so far."""
 
     def __init__(self, defaults: bool, tagged: bool) -> None:
         self._defaults = defaults

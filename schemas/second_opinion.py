@@ -3,12 +3,13 @@
 Our own code and Apache's library have different uses:
 
 - Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is valid, and
-  whether it is compatible. Tests check that both agree with Apache Avro's Java library. The Python
-  library (avro 1.12) differs from the Java library. The Python library accepts invalid defaults and
-  field names such as `a-b`, and compares aliases without their namespace. Its reports of
-  incompatibilities do not say where in the schema they are, and have no fixed order.
+  whether it is compatible. Tests check that our parser and our checker agree with Apache Avro's
+  Java library. The Python library (avro 1.12) differs from the Java library. The Python library
+  accepts invalid defaults and field names such as `a-b`, and compares aliases without their
+  namespace. Its reports of incompatibilities have no fixed order, and do not say which part of the
+  schema is incompatible.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
-  when that library refuses the schema.
+  when the Python library refuses the schema.
 - tests/unit/schemas compares our checker with the Python library's checker wherever the library
   is right.
 """
@@ -22,8 +23,8 @@ _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 
 
 def second_opinion(text: str) -> str | None:
-    """Why Apache's Python library refuses a schema; None if that library accepts the schema or is
-    not installed."""
+    """Returns the reason why Apache's Python library refuses a schema, or None if that library
+    accepts the schema or is not installed."""
     try:
         import avro.errors
         import avro.schema

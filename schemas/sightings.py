@@ -2,9 +2,8 @@
 and when the newest record with each id was written.
 
 The 5 bytes before a key or a value say with which schema it was written. A record of one of our
-agents also says which agent wrote it. Readers leave no trace in a topic, nor does a program that
-has a schema but writes nothing. So an id that is found here is in use; an id that is not found may
-be in use too.
+agents also says which agent wrote it. So an id that is found here is in use. An id that is not
+found may be in use too, because a program that writes nothing leaves no trace in a topic.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def look(client: Client, partitions: Iterable[TopicPartition], records_max: int)
 def newest(
     client: Client, partitions: Iterable[TopicPartition], records_max: int
 ) -> Mapping[TopicPartition, Range]:
-    """The range of the last `records_max` offsets of each partition."""
+    """Returns the range of the last `records_max` offsets of each partition."""
     known = list(partitions)
     first = client.list_offsets(dict.fromkeys(known, EARLIEST))
     end = client.list_offsets(dict.fromkeys(known, LATEST))

@@ -71,7 +71,9 @@ class Messages:
         self._by_header = {each.header: each for each in known}
 
     def schema(self, schema_name: str) -> MessageSchema:
-        """The current schema of that name; `KeyError` if none is shipped."""
+        """Returns the current schema of that name. Raises `KeyError` if the program has no such
+        schema.
+        """
         return self._current[schema_name]
 
     def encode(self, schema_name: str, record: dict[str, Any]) -> bytes:
@@ -103,7 +105,8 @@ class Messages:
         return None if written is None else written.name
 
     def with_header(self, header: bytes) -> MessageSchema | None:
-        """The schema of the messages with this header; None if the header is not known."""
+        """Returns the schema of the messages with this header, or None if the header is not
+        known."""
         return self._by_header.get(header)
 
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
@@ -143,15 +146,15 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
     """Encodes `record` with each known version of the schema, one after the other, and yields the
     messages.
 
-    Fields that a version does not have are left out. So a message may lack data of `record`. To
-    find out which data it lacks, the caller has to decode the message.
+    If a version does not have a field, its message does not contain the field's value. To find out
+    which values a message lacks, the caller has to decode the message.
     """
     return shipped().encodings(schema_name, record)
 
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The schema name and the record of a message. A record that was written with an older schema
-    is resolved to the current schema.
+    """Returns the schema name and the record of a message. A record that was written with an older
+    schema is resolved to the current schema.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """
@@ -159,24 +162,25 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def name_of(data: bytes) -> str | None:
-    """The schema name of a message, found from the message's header alone; None for bytes that are
-    no message of a known schema."""
+    """Returns the schema name of a message, found from the message's header alone, or None for
+    bytes that are no message of a known schema."""
     return shipped().name_of(data)
 
 
 def is_known(fingerprint: bytes) -> bool:
-    """Whether messages with that fingerprint (8 bytes, as in `UnknownFingerprint`) can be read."""
+    """Returns whether messages with that fingerprint (8 bytes, as in `UnknownFingerprint`) can be
+    read."""
     return shipped().is_known(fingerprint)
 
 
 def schema_text(schema_name: str) -> str:
-    """The text of the `.avsc` file for the record of that name, for example `Rejected`."""
+    """Returns the text of the `.avsc` file for the record of that name, for example `Rejected`."""
     return shipped().schema(schema_name).text
 
 
 @cache
 def shipped() -> Messages:
-    """The schemas that come with this version of the program."""
+    """Returns the schemas that come with this version of the program."""
     return Messages(_texts("."), _texts("history"))
 
 

@@ -41,7 +41,8 @@ def check_datum(
 ) -> None:
     """Raises `DatumInvalid` if `data` is not exactly one datum of `avro`.
 
-    `weigh` says how much memory an item of a type takes, in bytes; by default, items weigh nothing.
+    `weigh` returns how many bytes of memory an item of a type takes. By default this is 0 for every
+    type.
     """
     end = _Walk(data, 0, len(data), weigh).over(avro, 0)
     if end != len(data):
@@ -49,8 +50,8 @@ def check_datum(
 
 
 def value_end(avro: AvroType, data: bytes, begin: int, end: int) -> int:
-    """The position after the value of `avro` that begins at `begin`, in a datum that ends at `end`.
-    Raises `DatumInvalid`."""
+    """Returns the position after the value of `avro` that begins at `begin`, in a datum that ends
+    at `end`. Raises `DatumInvalid`."""
     return _Walk(data, begin, end, lambda _: 0).over(avro, begin)
 
 
@@ -69,8 +70,8 @@ class _Walk:
         self._least: dict[int, int] = {}
 
     def over(self, avro: AvroType, at: int) -> int:
-        """The position after the value that begins at `at`. Each level of nesting adds only two
-        calls to Python's stack, so that the stack suffices for `DEPTH_MAX` levels."""
+        """Returns the position after the value that begins at `at`. Each level of nesting adds only
+        two calls to Python's stack, so that the stack suffices for `DEPTH_MAX` levels."""
         if isinstance(avro, Recursive):
             return value_end(avro.type, self._data, at, self._size)
         if isinstance(avro, Union):
@@ -170,7 +171,7 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # readers may keep the first or the last value
+        if self._data[begin:end] in keys:  # some readers keep the first value, others the last
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end

@@ -27,20 +27,20 @@ _EMPTY = pa.scalar(b"", pa.binary())
 
 
 def prefix(schema_id: int) -> bytes:
-    """The 5 bytes before every datum written with that schema."""
+    """Returns the 5 bytes before every datum written with that schema."""
     if not 0 <= schema_id <= SCHEMA_ID_MAX:
         raise ValueError(f"{schema_id} is no schema id")
     return struct.pack(">bI", MAGIC, schema_id)
 
 
 def add_prefix(schema_id: int, datums: pa.BinaryArray) -> pa.BinaryArray:
-    """Every datum with its prefix before it; a null stays null."""
+    """Returns every datum with its prefix before it; a null stays null."""
     return pc.binary_join_element_wise(pa.scalar(prefix(schema_id), pa.binary()), datums, _EMPTY)
 
 
 def split(values: pa.BinaryArray) -> tuple[np.ndarray[Any, np.dtype[np.int32]], pa.BinaryArray]:
-    """The schema id of each value, and its datum. The id is -1 for a null, for a value that is too
-    short, and for a value without the prefix.
+    """Returns the schema id of each value, and its datum. The id is -1 for a null, for a value that
+    is too short, and for a value without the prefix.
 
     The second array contains a value with id -1 unchanged, so that none of its bytes are lost.
     """
@@ -68,9 +68,10 @@ def _offsets_and_data(values: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _cut_front(values: pa.BinaryArray, offsets: Any, cut: Any) -> pa.BinaryArray:
-    """`values` without the first `cut[i]` bytes of value `i`. The array `pieces` contains
-    alternately the rest of a value and the bytes that are cut from the next value, so the result
-    consists of every second piece."""
+    """Returns `values` without the first `cut[i]` bytes of value `i`. In the array `pieces`, two
+    kinds of pieces alternate: the rest of a value, and the bytes that are cut from the next value.
+    So the result consists of every second piece.
+    """
     if not cut.any():
         return values
     bounds = np.empty(2 * len(values), np.int32)

@@ -26,11 +26,11 @@ The modules of the kernel in reading order:
     demo            all programs together
 
 The kernel imports no program. The functions `skidway.table` and `skidway.register`, which analysts
-call, belong to the loader; they are looked up only when somebody reads their names. Numpy and
-pyarrow are imported only where records are made or read: in `skidway.kafka` (its docstring says
-where), in the producer and the consumer, and in `skidway produce`. Imports are few on purpose,
-because imported modules take most of an idle broker's memory. For the same reason `__version__` is
-looked up only when somebody reads it.
+call, belong to the loader. Their modules are imported only when a program first uses these
+functions. Numpy and pyarrow are imported only where records are made or read: in `skidway.kafka`
+(its docstring says where), in the producer and the consumer, and in `skidway produce`. Imports are
+few on purpose, because imported modules take most of an idle broker's memory. For the same reason
+the version is looked up only when a program reads `__version__`.
 """
 
 from __future__ import annotations

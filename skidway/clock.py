@@ -15,7 +15,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary moment. The value never goes backwards."""
+        """Returns seconds since an arbitrary moment. The value never goes backwards."""
         ...
 
 
@@ -29,5 +29,5 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary moment."""
+        """Returns seconds since an arbitrary moment."""
         return time.monotonic()

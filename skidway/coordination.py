@@ -169,7 +169,9 @@ class Coordinator:
         return True
 
     def get(self, path: str, *, watch: Watch | None = None) -> Versioned | None:
-        """Content and version of a node. If there is no node, returns None and sets no watch."""
+        """Returns the content and the version of a node. If there is no node, returns None and sets
+        no watch.
+        """
         try:
             data, stat = self._answer(path, lambda: self.client.get_async(path, watch))
         except NoNodeError:
@@ -191,8 +193,9 @@ class Coordinator:
         return True
 
     def children(self, path: str, *, watch: Watch | None = None) -> list[str]:
-        """Names of a node's children, sorted. If the node is missing, returns an empty list
-        and sets no watch."""
+        """Returns the names of a node's children, sorted. If the node is missing, returns an empty
+        list and sets no watch.
+        """
         try:
             return sorted(self._answer(path, lambda: self.client.get_children_async(path, watch)))
         except NoNodeError:
@@ -286,7 +289,7 @@ class Coordinator:
 
 
 def check_connect(connect: str) -> tuple[str, str]:
-    """The addresses and the chroot ("" or "/...") of a connect string. Raises
+    """Returns the addresses and the chroot ("" or "/...") of a connect string. Raises
     ConfigurationRefused."""
     addresses, slash, chroot = connect.partition("/")
     for address in addresses.split(","):
@@ -323,7 +326,7 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._within_s = within_s
 
     def async_result(self) -> _BoundedResult:
-        """The result of one request."""
+        """Returns the result of one request."""
         return _BoundedResult(self, self._within_s)
 
 

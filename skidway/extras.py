@@ -18,7 +18,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(.*?); *extra == ['\"]([^'\"]+)['\"
 
 
 def needed(extra: str) -> list[str]:
-    """The requirements of an extra, in the form that pip accepts, without the kernel's
+    """Returns the requirements of an extra, in the form that pip accepts, without the kernel's
     requirements."""
     found = []
     for text in requires("skidway") or ():
@@ -29,13 +29,13 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """The requirements of an extra of which no version is installed here."""
+    """Returns the requirements of an extra of which no version is installed here."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 
 def how(extra: str) -> str:
-    """The pip command that installs the missing requirements of an extra. If none is missing, the
-    command installs all requirements of the extra."""
+    """Returns the pip command that installs the missing requirements of an extra. If none is
+    missing, the command installs all requirements of the extra."""
     wanted = lacking(extra) or needed(extra) or [f"skidway[{extra}]"]
     return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, wanted))}"
 

@@ -52,7 +52,7 @@ class Java:
 
 
 def find(environ: Mapping[str, str] = os.environ) -> Java:
-    """The Java to use. Raises SkidwayError with a sentence on how to get a Java."""
+    """Returns the Java to use. Raises SkidwayError with a sentence on how to get a Java."""
     chosen = environ.get("SKIDWAY_JAVA", "")
     if chosen == BUNDLED:
         return bundled(environ)
@@ -66,7 +66,7 @@ def find(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def environment(java: Java) -> dict[str, str]:
-    """The environment variables that make pyspark's launcher use this Java."""
+    """Returns the environment variables that make pyspark's launcher use this Java."""
     return {"JAVA_HOME": str(java.home)}
 
 
@@ -92,7 +92,7 @@ def probe(command: Path, home: Path | None = None) -> Java | None:
 
 
 def parse_properties(text: str) -> tuple[int, Path] | None:
-    """The feature version and the home from the output of `java -XshowSettings:properties
+    """Returns the feature version and the home from the output of `java -XshowSettings:properties
     -version`."""
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
@@ -125,8 +125,8 @@ def bundled(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def script(real: Path) -> bytes:
-    """The text of a script that starts the Java `real` without `DROPPED_OPTION`, because that Java
-    does not support this option."""
+    """Returns the text of a script that starts the Java `real` without `DROPPED_OPTION`, because
+    that Java does not support this option."""
     return (
         "#!/bin/sh\n"
         f"# Starts the bundled Java without {DROPPED_OPTION}, which it does not contain.\n"
@@ -161,8 +161,8 @@ def _on_machine(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path | None]
 
 
 def script_home(real: Path, environ: Mapping[str, str]) -> Path:
-    """A directory whose bin/java is the script. Each bundled Java has a directory of its own, which
-    is made if it is missing."""
+    """Returns a directory whose bin/java is the script. Each bundled Java has a directory of its
+    own, which is made if it is missing."""
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     content = script(real)
     failures: list[OSError] = []
@@ -190,7 +190,7 @@ def _write_script(command: Path, content: bytes) -> None:
 
 
 def _user_cache(environ: Mapping[str, str]) -> Path | None:
-    """The user's cache directory; None if the environment does not say where it is."""
+    """Returns the user's cache directory, or None if the environment does not say where it is."""
     if chosen := environ.get("XDG_CACHE_HOME"):
         return Path(chosen) / "skidway"
     home = environ.get("HOME")
@@ -198,8 +198,8 @@ def _user_cache(environ: Mapping[str, str]) -> Path | None:
 
 
 def _temporary_cache(_: Mapping[str, str]) -> Path:
-    """A temporary directory that belongs to the user alone. Makes the directory if it is missing.
-    Raises OSError.
+    """Returns a temporary directory that belongs to the user alone. Makes the directory if it is
+    missing. Raises OSError.
     """
     own = Path(tempfile.gettempdir()) / f"skidway-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)

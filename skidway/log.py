@@ -25,8 +25,9 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""How many distinct errors are remembered for suppression. If there are more, the oldest are
-forgotten."""
+"""At most this many distinct errors are remembered for suppression. If there are more, the oldest
+are forgotten.
+"""
 
 LIBRARY_EVENT = "library"
 
@@ -68,7 +69,7 @@ class Log:
 
 
 def get(name: str) -> Log:
-    """The log of a module: `log = get(__name__)`."""
+    """Returns the log of a module: `log = get(__name__)`."""
     return Log(name)
 
 
@@ -184,7 +185,7 @@ class Repeats:
 
 
 def rfc3339(seconds: float) -> str:
-    """A time in UTC with milliseconds, in RFC 3339 format."""
+    """Formats a time as RFC 3339 with milliseconds, in UTC."""
     whole, ms = divmod(int(seconds * 1000), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{ms:03d}Z"
 

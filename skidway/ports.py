@@ -107,8 +107,8 @@ def refuse_used(host: str, port: int, key: str) -> None:
 
 
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
-    """The error for a failed bind. The error names the address and the process that uses the
-    address, and says what to do."""
+    """Returns the error for a failed bind. The error names the address and the process that uses
+    the address, and says what to do."""
     reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # added by Python
     if error.errno != errno.EADDRINUSE:
         return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
@@ -120,7 +120,8 @@ def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayErro
 
 
 def holder(port: int) -> str | None:
-    """The process that listens on a port, in words; None if no process listens on the port."""
+    """Returns the process that listens on a port, in words, or None if no process listens on the
+    port."""
     mine = [listener for listener in listeners(_tables()) if listener.port == port]
     if not mine:
         return None
@@ -131,7 +132,7 @@ def holder(port: int) -> str | None:
 
 
 def listeners(lines: Iterable[str]) -> Iterator[Listener]:
-    """The listening sockets in the lines of /proc/net/tcp and tcp6."""
+    """Yields the listening sockets in the lines of /proc/net/tcp and tcp6."""
     for line in lines:
         fields = line.split()
         if len(fields) > 9 and fields[3] == LISTENING:

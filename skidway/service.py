@@ -55,8 +55,8 @@ class Shutdown:
         return self._requested
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the end is requested. The caller must not read
-        from it."""
+        """Returns a descriptor that becomes readable when the end is requested. The caller must not
+        read from it."""
         return self._reader
 
     def __del__(self) -> None:

@@ -15,7 +15,7 @@ from skidway import log
 
 ENVIRONMENT = "NOTIFY_SOCKET"
 PATIENCE_S = 1.0
-"""How long a program waits at most if the manager's queue is full."""
+"""If the service manager's queue is full, a program waits at most this many seconds."""
 
 _log = log.get(__name__)
 

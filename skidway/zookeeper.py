@@ -213,7 +213,8 @@ def prepare(settings: ZookeeperSettings) -> None:
 
 
 def start_command(settings: ZookeeperSettings, found: java.Java) -> list[str]:
-    """The command line of the JVM. Raises SkidwayError if pyspark's jars are not installed."""
+    """Returns the command line of the JVM. Raises SkidwayError if pyspark's jars are not
+    installed."""
     data = settings.data_dir.absolute()
     return [
         str(found.command),
@@ -233,7 +234,8 @@ def start_command(settings: ZookeeperSettings, found: java.Java) -> list[str]:
 
 
 def jars() -> list[Path]:
-    """The server's jars, from the installed pyspark. Raises SkidwayError if they are missing."""
+    """Returns the server's jars, from the installed pyspark. Raises SkidwayError if they are
+    missing."""
     spec = util.find_spec("pyspark")
     folders = spec.submodule_search_locations if spec is not None else None
     how = f"install them with: {extras.how('zookeeper')}"
@@ -249,7 +251,7 @@ def jars() -> list[Path]:
 
 
 def config_text(settings: ZookeeperSettings) -> str:
-    """The text of zoo.cfg."""
+    """Returns the text of zoo.cfg."""
     values: dict[str, object] = {
         "dataDir": settings.data_dir.absolute(),
         "clientPort": settings.client_port,
@@ -268,7 +270,7 @@ def config_text(settings: ZookeeperSettings) -> str:
 
 
 def logging_text(settings: ZookeeperSettings) -> str:
-    """The text of log4j2.properties: log lines as text, to a file or to standard output."""
+    """Returns the text of log4j2.properties: log lines as text, to a file or to standard output."""
     pattern = "%d{yyyy-MM-dd HH:mm:ss,SSS} [myid:%X{myid}] - %-5p [%t:%c{1}@%L] - %m%n"
     lines = ["status = error", "name = zookeeper", "appender.out.name = out"]
     if settings.log_file is None:
@@ -369,8 +371,9 @@ class Server:
 
 
 def health(settings: ZookeeperSettings) -> Health:
-    """The server is healthy when it serves clients, either alone, or as leader or follower of a
-    quorum."""
+    """Returns the server's health. The server is healthy when it serves clients, either alone, or
+    as leader or follower of a quorum.
+    """
     address = f"{settings.client_port_address}:{settings.client_port}"
     status = parse_srvr(ask(settings.client_port_address, settings.client_port, b"srvr"))
     mode = status.get("Mode")
@@ -378,7 +381,7 @@ def health(settings: ZookeeperSettings) -> Health:
 
 
 def ask(host: str, port: int, word: bytes) -> str:
-    """The answer to a four-letter word; "" if no answer comes in time."""
+    """Returns the answer to a four-letter word, or "" if no answer comes in time."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
     answer = bytearray()
     deadline = time.monotonic() + ANSWER_WITHIN_S
@@ -396,7 +399,7 @@ def ask(host: str, port: int, word: bytes) -> str:
 
 
 def parse_srvr(text: str) -> dict[str, str]:
-    """The `Name: value` lines of the answer to srvr."""
+    """Returns the `Name: value` lines of the answer to srvr."""
     return dict(re.findall(r"^([A-Z][^:\n]*): (.*?)\s*$", text, re.MULTILINE))
 
 

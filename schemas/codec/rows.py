@@ -1,10 +1,10 @@
-"""Reads one datum at a time, with fastavro. The codec uses this path for the datums that the path
-`columns` leaves to it.
+"""Reads one datum at a time, with fastavro. The codec first decodes all datums with the fast path
+`columns`. It uses this path for the datums that `columns` marks as bad.
 
-This path decides which datums are good and which are bad, and returns the reason for each bad
-datum. fastavro gets the schema without logical types, so it reads dates, times and timestamps as
-numbers. Arrow converts these numbers for whole columns, without the limits of Python's own dates.
-This path adds the name of its branch to a value of a union of several types, as in `{"member1":
+This path decides which of these datums are really bad, and returns the reason for each bad datum.
+fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.
+Arrow converts these numbers for whole columns, without the limits of Python's own dates. If a union
+has several types, this path adds the branch's name to each value of the union, as in `{"member1":
 value}`, because Arrow needs this form for a struct column.
 """
 
@@ -55,10 +55,12 @@ class Rows:
         self._has_circles = leading_back(record) is not None
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
-        """Returns the columns of the good datums, and the reason of each bad datum by its index.
+        """Returns the columns of the good datums, and the faults. The faults map the index of each
+        bad datum to the reason why it is bad.
 
-        Python objects take many times as much memory as their datum. So this method reads at most
-        `ROWS_BYTES_MAX` bytes of datums, or one longer datum, at once.
+        A Python object takes many times as much memory as the datum from which it is read. So this
+        method converts the datums in portions of at most `ROWS_BYTES_MAX` bytes. A longer datum is
+        a portion of its own.
         """
         faults: Faults = {}
         parts = [self._part(part, faults) for part in _parts(datums)]
@@ -181,7 +183,8 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 
 def _incoming(avro: AvroType) -> Convert | None:
     """Makes the function that turns fastavro's Python value into the value that Arrow needs.
-    Returns None if both values are the same."""
+    Returns None if Arrow accepts fastavro's value unchanged.
+    """
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:

@@ -21,8 +21,10 @@ def spread(column: pa.Array, mask: Mask) -> pa.Array:
 
 
 def null_of(arrow: pa.DataType) -> pa.Array:
-    """Returns an array with one null. If `arrow` is a struct, the struct's fields that are not
-    nullable get some value, because Arrow also stores the values of the fields for null structs."""
+    """Returns an array with one null. Arrow stores values of a struct's fields even where the
+    struct itself is null. So if `arrow` is a struct, each field that cannot be null gets an
+    arbitrary value.
+    """
     return pa.array([None], arrow)
 
 

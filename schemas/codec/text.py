@@ -24,8 +24,9 @@ def utf8_faults(array: pa.Array) -> Mask | None:
 
 
 def repeated_keys(keys: pa.StringArray, rows: Any) -> Mask:
-    """Returns a mask of the pairs that repeat an earlier key of the same map. `rows`: the row of
-    each pair."""
+    """Returns a mask of the keys that have already occurred in the same map. `keys` contains the
+    keys of all maps, and `rows` contains the row of each key.
+    """
     codes = keys.dictionary_encode()
     number = codes.indices.fill_null(0).to_numpy().astype(np.int64)
     joint = rows.astype(np.int64) * max(len(codes.dictionary), 1) + number

@@ -42,7 +42,7 @@ def text_skipper(avro: Recursive) -> Callable[[Cursor], None]:
 
 
 def text_writer(avro: Recursive) -> Callable[[pa.StringArray], pa.BinaryArray]:
-    """Makes a function that returns the datums of texts. The texts must come from a
+    """Makes a function that turns texts back into datums. The texts must come from a
     `text_reader`."""
     form = JsonText(avro.type)
     return lambda texts: pa.array(map(form.datum, texts.to_pylist()), pa.binary())

@@ -2,8 +2,9 @@
 one day.
 
 Avro can encode any int or long as a time of day. But Arrow's types allow only numbers from zero to
-less than one day, and programs that read a file with any other number fail. So if a time of day has
-any other number, every path refuses its row, both when it encodes and when it decodes.
+less than one day. If a file has any other number, programs that read the file fail. So if a row has
+a time of day outside this range, the codec refuses the row, both when it encodes and when it
+decodes.
 """
 
 from __future__ import annotations

@@ -85,8 +85,9 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def document(found: Registered) -> dict[str, Any]:
-    """Returns the JSON document with which a verb shows a version to programs. Its keys are those
-    of the REST API."""
+    """Returns a version as the JSON document that verbs print for programs. The document's keys are
+    those of the REST API.
+    """
     made: dict[str, Any] = {**_row(found), "schema": found.schema}
     if found.references:
         made["references"] = [each.document() for each in found.references]

@@ -156,8 +156,9 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Refuses an unknown subject. The registry calls every schema compatible with an unknown
-    subject, so without this function a check with a mistyped name would succeed."""
+    """Refuses an unknown subject. If a subject is unknown, the registry says that every schema is
+    compatible. So without this function, a check would succeed for a mistyped subject.
+    """
     try:
         client.versions(subject)
     except RegistryRefused as refused:

@@ -60,8 +60,10 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """First deletes versions softly, as every registry demands. Then, with --permanent, deletes for
-    ever only those versions whose deletion the person has confirmed."""
+    """Deletes the versions softly. With --permanent, deletes them for ever afterwards, because a
+    registry demands a soft deletion before a permanent deletion. If the subject has got a version
+    that the person has not confirmed, raises SkidwayError instead of the permanent deletion.
+    """
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)

@@ -74,8 +74,9 @@ def _advice(
     version: Version,
 ) -> Advice | None:
     """Returns Skidway's own advice on a schema that the registry calls incompatible. Returns None
-    if Skidway's check cannot read an earlier version, or finds no fault, because the registry has a
-    rule that Skidway lacks."""
+    if Skidway's check cannot read an earlier version. Also returns None if Skidway's check finds no
+    fault, because then the registry has a rule that Skidway lacks.
+    """
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:
@@ -132,8 +133,9 @@ def _which(subject: str, version: Version) -> str:
 
 
 def _reason(message: str) -> str | None:
-    """Returns the sentence with the reason in a registry's message. Returns None if the message
-    only repeats the old schema or the settings."""
+    """Returns the sentence of a registry's message that says why the schema is incompatible.
+    Returns None if the message only repeats the old schema or the settings.
+    """
     sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
     if sentence:
         return sentence[1]

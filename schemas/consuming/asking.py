@@ -24,8 +24,10 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
 
 
 def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
-    """Returns the registry's client, and whether the registry's URL comes from an option, the
-    environment or the profile. Raises ConfigurationRefused."""
+    """Returns the registry's client, and whether a person has set the registry's URL (with the
+    option, in the environment or in the profile). If nobody has set it, the client uses the default
+    URL. Raises ConfigurationRefused.
+    """
     known = profile.read()
     named = args.registry or known.schema_registry_url
     client = RegistryClient(

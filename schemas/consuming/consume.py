@@ -177,8 +177,9 @@ def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
     """Returns, for each partition, the offset of the first record whose timestamp is `where` or
-    later. If all records are older, this is the log end offset. `where`: a time in ms, or LATEST or
-    EARLIEST."""
+    later. If all records of a partition are older, returns the partition's log end offset. `where`:
+    a time in ms, or LATEST or EARLIEST.
+    """
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]

@@ -92,7 +92,8 @@ def _ranges(
 
 def _rows(codec: Codec, batch: DecodedRecords, begin: int) -> tuple[list[dict[str, Any]], int]:
     """Returns the rejected lines of a batch from offset `begin` on, and the number of records that
-    are not rejected lines in the form that `codec` reads."""
+    `codec` cannot read as rejected lines.
+    """
     wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)
     ids, datums = wire.split(batch.values.take(pa.array(wanted)))
     framed = np.flatnonzero(ids >= 0)

@@ -43,8 +43,8 @@ class Contents:
     stands for all other subjects.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
-    highest id that was ever assigned, as far as the records show it. `passed_over`: by kind, the
-    number of records that this module ignores.
+    highest id that was ever assigned, as far as the records show it. `passed_over`: for each kind
+    of record that this module ignores, the number of these records.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)

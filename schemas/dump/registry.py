@@ -129,7 +129,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # READONLY_OVERRIDE, a global mode, hides the subject's own mode
+        return  # the registry returns this global mode instead of the subject's own
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -48,8 +48,10 @@ class Proposal:
         return {"type": "record", "name": self._free(name), "fields": fields}
 
     def _is_sparse(self, member: Shape, record: Shape) -> bool:
-        """Returns whether the record lacks the member at some places, even if each line has the
-        member at another place."""
+        """Returns whether some of the record's values lack the member. A line may have several of
+        these values, for example the items of an array. So the member may be missing in some values
+        even if every line has it.
+        """
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:

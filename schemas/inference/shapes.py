@@ -39,7 +39,7 @@ class Budget:
     """The number of values for which no shape was left."""
 
     def take(self) -> bool:
-        """Uses up one shape of the budget. Returns False if no shape is left."""
+        """Takes one shape from the budget. Returns False if the budget has no shape left."""
         if self.left:
             self.left -= 1
             return True
@@ -82,9 +82,10 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this shape. Some lines may have both places, so
-        the two numbers of lines must not be added. The result gets the larger number, and the true
-        number may be higher."""
+        """Merges the shape of another place into this shape. A line may have both places, so the
+        sum of the two numbers of lines could count a line twice. Therefore the result gets the
+        larger of the two numbers, although the true number may be higher.
+        """
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count

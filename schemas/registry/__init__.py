@@ -5,8 +5,8 @@ two schemas, whatever crashes. A log, which every registry reads in the same ord
 rule:
 
     /skidway/schemas/log/0000000001   {"change": "VERSION", "subject": "t-value", "version": 1,
-    /skidway/schemas/log/0000000002    "id": 1, "schema": "...", "writer": "...", "time": ...}
-    ...
+                                       "id": 1, "schema": "...", "writer": "...", "time": ...}
+    /skidway/schemas/log/0000000002   ...
 
 Every change is one node of ZooKeeper, which is created once and never altered. ZooKeeper creates
 node n+1 only if no such node exists, so the creation is a compare-and-set. Any number of registries
@@ -17,12 +17,11 @@ recognises its own entry by a unique mark in the node. If somebody restores an o
 log while a registry runs, or if the log has a gap, the registry writes no more entries.
 
 The registry answers reads from memory, which it keeps up to date by a watch on the node of the next
-number. While ZooKeeper is unreachable, the registry still answers reads. If a subject already has
-the schema of a registration, the registry also still answers the registration. It answers all other
-writes with 503. If a read finds nothing, the registry asks ZooKeeper once for newer entries before
-it answers 404. While ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason
-is that clients treat a 404 as final, but another registry may already have written what the client
-asks for.
+number. While ZooKeeper is unreachable, the registry still answers reads. It also answers a request
+to register a schema that the subject already has. It answers all other writes with 503. If a read
+finds nothing, the registry asks ZooKeeper once for newer entries before it answers 404. While
+ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason is that clients treat
+a 404 as final, but another registry may already have written what the client asks for.
 
 Ids depend only on the log. The next id is the highest id plus one, so there are gaps only where an
 import (mode IMPORT) added ids of another registry. An id that had a schema never gets another

@@ -19,8 +19,9 @@ about twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
 """A schema may reference at most this many schemas, directly and through other schemas."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
-"""The texts of all schemas that a schema references have at most this many characters together,
-because a client that asks for the schema has to read all of them."""
+"""The schemas that a schema references have texts of at most this many characters together, because
+a client of the schema has to read all these texts.
+"""
 
 
 @dataclass(frozen=True, slots=True)

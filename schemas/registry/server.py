@@ -2,9 +2,9 @@
 
 uvicorn itself waits for ever for the head of a request, and for a client that does not read its
 answer. When uvicorn refuses a request, its answer is plain text. In this server, the head of a
-request must arrive within `HEAD_WITHIN_S`, and a client must read some of its answer at least once
-in `HEAD_WITHIN_S`. There are at most `CONNECTIONS_MAX` connections, and every refusal has the
-registry's form.
+request must arrive within `HEAD_WITHIN_S`, and a client must read a part of its answer at least
+once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections, and every
+refusal has the registry's form.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
 follower and the writers read the log and change the state, one thread at a time, under `_log_lock`.
-Any thread may read the state under `_state_lock`, which no thread holds while it waits for the
-network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
+Any thread may read the state under `_state_lock`. No thread holds `_state_lock` while it waits for
+the network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
 cannot change during a decision, and readers need not wait for the decision.
 """
 
@@ -44,8 +44,9 @@ AHEAD_MAX: Final = 256
 """At most this many entries are requested at once while the store reads new entries of the log."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How many seconds a request waits for other requests that read or write the log. In this time,
-ZooKeeper can answer two requests, even if each answer takes as long as allowed."""
+"""A request waits at most this many seconds for other requests that read or write the log. In this
+time, ZooKeeper can answer two requests, even if each answer takes as long as allowed.
+"""
 
 _log = log.get(__name__)
 _conflicts = Counter(

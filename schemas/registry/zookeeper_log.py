@@ -42,8 +42,8 @@ class ZookeeperLog:
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:
-        """At most `count` entries from number `first` on. The list ends before the first entry that
-        does not exist. All `count` entries are requested at once."""
+        """Returns at most `count` entries from number `first` on. The list ends before the first
+        entry that does not exist. All `count` entries are requested at once."""
         get = self._coordinator.client.get_async
         pending = [get(_path(number)) for number in range(first, first + count)]
         contents = []
@@ -55,8 +55,8 @@ class ZookeeperLog:
         return contents
 
     def count(self) -> int:
-        """The number of entries. Other registries may add entries before the caller uses the
-        number."""
+        """Returns the number of entries. Other registries may add entries before the caller uses
+        the number."""
         found = _answer(self._coordinator.client.exists_async(ROOT))
         return 0 if found is None else int(found.children_count)
 
@@ -69,7 +69,7 @@ class ZookeeperLog:
         """Calls `wake` on one of kazoo's threads when the entry with that number is created, or at
         once if the entry exists already.
 
-        If `watch` is called again, only the new `wake` is called from then on.
+        If `watch` is called again, the new `wake` replaces the earlier one.
         """
         self._wake = wake
         exists = self._coordinator.client.exists_async
@@ -91,7 +91,7 @@ def _nobody() -> None:
 
 
 def _answer(pending: Any) -> Any:
-    """ZooKeeper's answer to one request. Raises `NoNodeError`, `Unreachable`."""
+    """Returns ZooKeeper's answer to one request. Raises `NoNodeError`, `Unreachable`."""
     try:
         return pending.get(timeout=ANSWER_WITHIN_S)
     except NoNodeError:

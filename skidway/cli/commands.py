@@ -49,8 +49,9 @@ PIPE_CLOSED = 141
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviated options. A new option can make an abbreviation ambiguous; then
-    every script that uses the abbreviation fails."""
+    """A parser that accepts no abbreviated options. If it accepted them, a new option could make an
+    abbreviation ambiguous, and scripts that use this abbreviation would fail.
+    """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         kwargs.setdefault("allow_abbrev", False)
@@ -122,8 +123,10 @@ def _flush_output() -> None:
 
 
 def _forget_output() -> None:
-    """Drops the output after its reader (head, less) has ended. A reader that ends is no error, but
-    Python's flush at exit would fail."""
+    """Sends the rest of the output to /dev/null, because the output's reader (such as head or less)
+    has ended, or because the disk is full. Without this function, Python's flush at exit would
+    fail, too.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

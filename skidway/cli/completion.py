@@ -59,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def script(shell: str, nouns: list[EntryPoint]) -> str:
-    """The script that the user's shell sources."""
+    """Returns the script that the user's shell sources."""
     words: dict[str, list[str]] = {"": [*sorted(point.name for point in nouns), *GLOBAL]}
     for point in sorted(nouns, key=lambda each: each.name):
         words.update(_words_of(point))

@@ -34,7 +34,9 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding]) -> str:
-    """One line for each finding, followed by the advice for that finding; a summary at the end."""
+    """Returns one line for each finding, each followed by the finding's advice, and a summary at
+    the end.
+    """
     width = max(len(finding.name) for finding in findings)
     lines = []
     for finding in findings:
@@ -48,8 +50,8 @@ def render(findings: list[Finding]) -> str:
 
 
 def _sum(findings: list[Finding]) -> str:
-    """The programs that can run here, and the programs that are not installed and so were not
-    checked."""
+    """Returns the programs that can run here, and the programs that are not installed and so were
+    not checked."""
     parts = [finding for finding in findings if finding.name.startswith(PART)]
     absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
     if not absent:

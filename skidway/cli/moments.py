@@ -12,8 +12,9 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """Like parse_moment, but refuses times before 1970, because to a broker, -1 means the log end
-    and -2 the log start."""
+    """Parses a time as parse_moment does, but refuses times before 1970. These times are negative
+    numbers, and for a broker -1 means the log end and -2 means the log start.
+    """
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -21,8 +22,8 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
-    """The time in ms since 1970, negative before 1970. A text without a time zone is UTC. Raises
-    UsageError, which names the option."""
+    """Returns the time in ms since 1970, negative before 1970. A text without a time zone is UTC.
+    Raises UsageError, which names the option."""
     try:
         ago = _span(text)
         if ago is not None:
@@ -50,8 +51,8 @@ def parse_duration(text: str, option: str) -> float:
 
 
 def shown(time_ms: int) -> str:
-    """A time as RFC 3339 with milliseconds, in UTC. A time outside the calendar's range is shown
-    as its plain number.
+    """Formats a time as RFC 3339 with milliseconds, in UTC. A time outside the calendar's range is
+    shown as its plain number.
     """
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
@@ -61,9 +62,9 @@ def shown(time_ms: int) -> str:
 
 
 def _span(text: str) -> timedelta | None:
-    """The duration that a text like `90m` means; None if the text has another form. Raises
-    OverflowError if the duration is too long, and ValueError if there are more digits than Python
-    reads."""
+    """Returns the duration that a text like `90m` means, or None if the text has another form.
+    Raises OverflowError if the duration is too long, and ValueError if there are more digits than
+    Python reads."""
     number, unit = text[:-1], text[-1:]
     if not number.isdigit() or unit not in _UNITS:
         return None

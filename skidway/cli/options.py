@@ -54,8 +54,8 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 
 def bootstrap_server(args: argparse.Namespace) -> str:
-    """The addresses of the brokers from the option, the environment or the profile. The default is
-    `BOOTSTRAP_SERVER`. Raises ConfigurationRefused."""
+    """Returns the addresses of the brokers from the option, the environment or the profile. The
+    default is `BOOTSTRAP_SERVER`. Raises ConfigurationRefused."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 
@@ -71,8 +71,8 @@ def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
 
 
 def zookeeper(args: argparse.Namespace) -> str | None:
-    """The address of ZooKeeper from the option, the environment or the profile. None means that the
-    brokers have to be asked for the address."""
+    """Returns the address of ZooKeeper from the option, the environment or the profile. None means
+    that the brokers have to be asked for the address."""
     named: str | None = args.zookeeper
     return named or profile.read().zookeeper_connect
 

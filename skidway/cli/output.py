@@ -43,7 +43,7 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
 
 
 def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """The table as text, with a line of column names; the last column is not padded."""
+    """Returns the table as text, with a line of column names; the last column is not padded."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(head), *(len(line[i]) for line in cells), 0) for i, head in enumerate(heads)]
@@ -103,7 +103,7 @@ class Progress:
 
 
 def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: bool = True) -> str:
-    """One line of progress; if the total is not known, the line shows only the count."""
+    """Returns one line of progress; if the total is not known, the line shows only the count."""
     if total <= 0:
         return f"{what}  {done:,}  {note}".rstrip()
     filled = min(20, 20 * done // total)

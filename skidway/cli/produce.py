@@ -103,7 +103,7 @@ class Input:
         self._rest = bytearray()
 
     def read(self) -> list[bytes]:
-        """The lines that end in the next chunk of input. Waits if there is no input yet."""
+        """Returns the lines that end in the next chunk of input. Waits if there is no input yet."""
         chunk = os.read(self.descriptor, READ_BYTES)
         if not chunk:
             self.ended = True
@@ -170,7 +170,7 @@ class Sender:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
 
     def summary(self) -> str:
-        """A sentence that says how many lines were acknowledged, refused or neither."""
+        """Returns a sentence that says how many lines were acknowledged, refused or neither."""
         words = f"{self.acknowledged:,} lines acknowledged in {self._topic}"
         if self.refused:
             words += f", {self.refused:,} refused: {self.first_refusal}"
@@ -194,7 +194,7 @@ class Sender:
                 start = end
 
     def _by_partition(self, lines: list[bytes]) -> dict[int, tuple[list[bytes], list[bytes]]]:
-        """The keys and the values of the lines, by partition, in the order of the lines."""
+        """Returns the keys and the values of the lines, by partition, in the order of the lines."""
         if not lines:
             return {}
         self._turn += 1

@@ -141,8 +141,10 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
-    """One row for each topic that would be deleted. The column `offsets` has the sum of log end
-    minus log start over all partitions; None if unknown."""
+    """Returns one row for each topic that would be deleted. The column `offsets` has the number of
+    offsets between log start and log end, summed over all partitions. It is None if this number is
+    unknown.
+    """
     found = client.metadata(names).topics
     rows = []
     for name in names:
@@ -229,7 +231,7 @@ def _show(documents: list[dict[str, Any]], args: argparse.Namespace) -> None:
 
 
 def connect(args: argparse.Namespace) -> Client:
-    """A client for one command, with short timeouts, because a person is waiting."""
+    """Returns a client for one command, with short timeouts, because a person is waiting."""
     return Client(
         bootstrap_server(args),
         request_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -238,7 +240,8 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
-    """The topics of these names. Raises KafkaError for the first topic that does not exist."""
+    """Returns the topics of these names. Raises KafkaError for the first topic that does not
+    exist."""
     topics = client.metadata(names).topics
     for name in names:
         topic = topics.get(name)
@@ -252,7 +255,8 @@ def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
 
 
 def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
-    """Bytes and log directory of each partition, by broker; None if a broker does not answer."""
+    """Returns bytes and log directory of each partition, by broker, or None if a broker does not
+    answer."""
     found = {}
     for broker in client.metadata(()).brokers.values():
         try:
@@ -271,8 +275,8 @@ def _document(
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
-    """A topic as a JSON document. If the offsets of a partition are unknown, adds the partition's
-    error to `errors`."""
+    """Returns a topic as a JSON document. If the offsets of a partition are unknown, adds the
+    partition's error to `errors`."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
     end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))

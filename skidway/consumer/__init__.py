@@ -2,6 +2,10 @@
 coordinate through ZooKeeper. `from skidway.consumer import Consumer` is all that an application
 needs (docs/client.md).
 
+A member of a group is one `Consumer`. A member has one stream, or several streams for several
+threads. The group divides the partitions among all streams, so each stream is called a reader of
+the group.
+
 Reading order:
 
     tree            asks the brokers for the ZooKeeper that they use

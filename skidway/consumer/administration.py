@@ -51,7 +51,7 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """Records between the committed offset and the log end."""
+        """The number of records between the committed offset and the log end."""
         if self.committed_offset is None or self.log_end_offset is None:
             return None
         return max(self.log_end_offset - self.committed_offset, 0)
@@ -77,7 +77,7 @@ class Groups:
         self._client = client
 
     def all(self) -> list[GroupSummary]:
-        """Every group, sorted by name."""
+        """Returns every group, sorted by name."""
         names = self._coordinator.children(group_nodes.CONSUMERS)
         return [
             GroupSummary(group, self.active(group), tuple(self.topics(group)))
@@ -85,17 +85,19 @@ class Groups:
         ]
 
     def active(self, group: str) -> int:
-        """The number of active members, in ZooKeeper and in Kafka's group protocol together."""
+        """Returns the number of active members, in ZooKeeper and in Kafka's group protocol
+        together."""
         found = self._coordinator.get(group_nodes.record_path(group))
         coordinated = 0 if found is None else nodes.coordinated_members(found.data)
         return len(self.members(group)) + coordinated
 
     def members(self, group: str) -> Sequence[str]:
-        """The consumers that are registered in ZooKeeper now."""
+        """Returns the consumers that are registered in ZooKeeper now."""
         return self._coordinator.children(group_nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
-        """The topics to which a group subscribes, or for which it has offsets or owner nodes."""
+        """Returns the topics to which a group subscribes, or for which it has offsets or owner
+        nodes."""
         topics = set(self._coordinator.children(group_nodes.offsets_path(group)))
         topics.update(self._coordinator.children(group_nodes.owners_path(group)))
         for member in self.members(group):
@@ -106,8 +108,8 @@ class Groups:
         return sorted(topics)
 
     def describe(self, group: str) -> Sequence[PartitionStatus]:
-        """The status of every partition of the group's topics. Raises SkidwayError if there is no
-        such group."""
+        """Returns the status of every partition of the group's topics. Raises SkidwayError if there
+        is no such group."""
         self._require(group)
         topics = self.topics(group)
         bounds = self._bounds(topics)
@@ -157,7 +159,7 @@ class Groups:
     def positions(
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If all
+        """Returns the offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If all
         records are older than that time, the offset is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
@@ -181,7 +183,8 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """The chosen partitions. If `topics` is empty, all topics of the group are chosen."""
+        """Returns the chosen partitions. If `topics` is empty, all topics of the group are
+        chosen."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))
@@ -203,7 +206,7 @@ class Groups:
         return {name: len(topic.partitions) for name, topic in found.items()}
 
     def _bounds(self, topics: Sequence[str]) -> dict[TopicPartition, tuple[int, int]]:
-        """Log start and end of every partition that the cluster has."""
+        """Returns log start and end of every partition that the cluster has."""
         counts = self._counts(topics)
         tps = [TopicPartition(name, p) for name, count in counts.items() for p in range(count)]
         if not tps:

@@ -1,8 +1,9 @@
 """Range assignment: which reader of a group gets which partition.
 
-Every member computes the assignment from the same registrations, with the same result. For each
-topic, the partitions in order are cut into one range per reader, in the order of the readers'
-names. If the partitions do not divide evenly, the first ranges have one partition more.
+Every member computes the assignment from the same registrations, with the same result. Each topic's
+partitions, in ascending order, are divided into one range for each reader. The readers are in the
+order of their names. If the partitions do not divide evenly, the first ranges have one partition
+more.
 
 Source: the 2011 Kafka paper, section 3.2, algorithm 1; Kafka 0.8's RangeAssignor.
 """
@@ -18,7 +19,8 @@ Readers = Mapping[str, frozenset[str]]
 
 
 def range_assignment(readers: Readers, partitions: Mapping[str, int]) -> dict[TopicPartition, str]:
-    """The reader of each partition. `partitions` maps each topic to its number of partitions.
+    """Returns the reader of each partition. `partitions` maps each topic to its number of
+    partitions.
 
     The result leaves out topics without subscribers.
     """

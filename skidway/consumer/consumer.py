@@ -151,8 +151,8 @@ class Consumer:
         """Leaves the group at once, so that the other members need not wait for this member's
         session to end.
 
-        With auto commit, finished records are committed; the last record that was handed out is not
-        committed.
+        With auto commit, the finished records are committed. The last record that the application
+        got does not count as finished.
         """
         self._close(done=False)
 

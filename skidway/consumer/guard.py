@@ -38,11 +38,11 @@ class Guard:
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
-        """A token for one transaction."""
+        """Returns a token for one transaction."""
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
-        """The content to write into the registration node, with `token` in it."""
+        """Returns the content to write into the registration node, with `token` in it."""
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
@@ -67,8 +67,9 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this change, whose transaction had no answer, was found to have happened. Returns
-        True only once for each change."""
+        """Returns whether the change `what` is known to have happened, although its transaction had
+        no answer. Returns True only once for each change.
+        """
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

@@ -1,10 +1,10 @@
-"""How long the session with ZooKeeper can be relied on.
+"""Computes how long a consumer can rely on its session with ZooKeeper.
 
 ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
 answered request proves that the session lives for one timeout after the request was sent, no matter
 how late the answer came. The lease, the time for which the session is relied on, lasts three
-quarters of the session timeout. The rest is a margin: a follower of the ensemble reports to its
-leader up to half a tick later, and clocks run at different speeds.
+quarters of the session timeout. The last quarter is a margin, for two reasons: a follower of the
+ensemble reports to its leader up to half a tick later, and clocks run at different speeds.
 
 This module reads no clock: its callers pass times (monotonic seconds).
 """
@@ -16,8 +16,8 @@ _RENEWED = 0.4
 
 
 class Lease:
-    """How long one registration is certain to exist. Before the first call of `proven` nothing is
-    certain.
+    """Knows until when one registration is certain to exist. Before the first call of `proven`,
+    nothing is certain.
     """
 
     __slots__ = ("_timeout_s", "until")
@@ -35,10 +35,12 @@ class Lease:
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Whether it is certain that nobody else can own this member's partitions."""
+        """Returns whether it is certain that nobody else can own this member's partitions."""
         return now < self.until
 
     @property
     def renew_at(self) -> float:
-        """When to ask ZooKeeper again, so that the lease does not end while ZooKeeper answers."""
+        """The time at which to ask ZooKeeper again. It is so early that the lease does not end if
+        ZooKeeper answers.
+        """
         return self.until - _RENEWED * self._timeout_s

@@ -11,12 +11,12 @@ keeps these rules:
 * After `lost`, no record of the lost partitions is handed out, and nothing is committed or
   released.
 
-There is no herd effect. After a change, a reader waits a short time (with jitter) before it reads
-who is registered. A further change restarts the wait. But `LOOK_LATEST_S` after the first change,
-the reader reads the registrations in any case. Members write nothing to reach agreement. If another
-reader still owns a partition, only the next owner watches the owner node. The next owner claims the
-partition when the node is gone. A step without an answer is repeated, each time after a longer
-wait.
+The members do not all act at once on every change (no herd effect). After a change, a reader waits
+a short time (with jitter) before it reads who is registered. A further change restarts the wait,
+but the reader waits at most `LOOK_LATEST_S` after the first change. Members write nothing to reach
+agreement. If another reader still owns a partition, only the next owner watches the owner node. The
+next owner claims the partition when the node is gone. A step without an answer is repeated, each
+time after a longer wait.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Release(NamedTuple):
     """Step: stop reading a partition. If the owner node is this reader's, also commit the offset
     and remove the node.
 
-    `Membership.owned` does not contain the partition if a claim had no answer and the partition
-    was then assigned to another reader.
+    A claim may have had no answer, and then the partition was assigned to another reader. In this
+    case the reader releases the partition although `Membership.owned` does not contain it.
     """
 
     tp: TopicPartition
@@ -121,7 +121,8 @@ class Membership:
         return True
 
     def next_step(self, now: float) -> Step | None:
-        """The step to do now. Releases come first, because another reader waits for them."""
+        """Returns the step to do now. Releases come first, because another reader waits for
+        them."""
         if self._reader is None:
             return None
         # A partition stays in `_leaving` until it is released, even if it is assigned to this
@@ -164,8 +165,8 @@ class Membership:
     def unanswered(self, step: Step, now: float) -> None:
         """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
 
-        It is unknown whether the step has happened. Repeating the step does no harm, because each
-        step may be done twice.
+        It is unknown whether the step has happened. Repeating it does no harm, because a step that
+        is done twice has the same result as a step that is done once.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):
@@ -176,7 +177,7 @@ class Membership:
                 self._uncertain.add(step.tp)
 
     def wake_at(self) -> float:
-        """The time (monotonic seconds) of the next step if nothing else happens."""
+        """Returns the time (monotonic seconds) of the next step if nothing else happens."""
         if self._reader is None:
             return float("inf")
         waiting = [self._again_at.get(tp, 0.0) for tp in self._undone()]

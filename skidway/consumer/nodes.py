@@ -44,8 +44,8 @@ def check_group(group: str) -> str:
 
 
 def coordinated_members(data: bytes) -> int:
-    """The number of members that a group has in Kafka's group protocol, as the group's broker
-    recorded it."""
+    """Returns the number of members that a group has in Kafka's group protocol, as the group's
+    broker recorded it."""
     document = _object(data)
     members, omitted = document.get("members"), document.get("omitted")
     listed = len(members) if isinstance(members, list) else 0
@@ -53,12 +53,12 @@ def coordinated_members(data: bytes) -> int:
 
 
 def owner_path(group: str, tp: TopicPartition) -> str:
-    """The owner node of a partition."""
+    """Returns the owner node of a partition."""
     return f"{owners_path(group)}/{tp.topic}/{tp.partition}"
 
 
 def partition_of(path: str) -> TopicPartition | None:
-    """The partition in the path of an owner or offset node; None for another path."""
+    """Returns the partition in the path of an owner or offset node, or None for another path."""
     above, _, partition = path.rpartition("/")
     topic = above.rpartition("/")[2]
     is_number = partition.isascii() and partition.isdecimal() and len(partition) < 11
@@ -66,19 +66,19 @@ def partition_of(path: str) -> TopicPartition | None:
 
 
 def offset_document(offset: int) -> bytes:
-    """The content of the node in which a committed offset is stored."""
+    """Returns the content of the node in which a committed offset is stored."""
     return b"%d" % offset
 
 
 def read_offset(data: bytes) -> int | None:
-    """The offset in a node: a decimal number, with or without a JSON document after it."""
+    """Returns the offset in a node: a decimal number, with or without a JSON document after it."""
     found = split_offset(data)
     return None if found is None else found[0]
 
 
 def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 0) -> bytes:
-    """The content of a consumer's registration: topics, and the number of streams that share each
-    topic.
+    """Returns the content of a consumer's registration: topics, and the number of streams that
+    share each topic.
 
     `token` identifies the consumer's newest transaction (see `guard`).
     """
@@ -93,13 +93,15 @@ def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 
 
 
 def read_token(data: bytes) -> int:
-    """The token of a registration; 0 if it has none."""
+    """Returns the token of a registration, or 0 if it has none."""
     token = _object(data).get("token")
     return token if isinstance(token, int) else 0
 
 
 def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
-    """The readers of a registered consumer, each with its topics; empty for unreadable content."""
+    """Returns the readers of a registered consumer, each with its topics. The result is empty if
+    the content is unreadable.
+    """
     subscription = _object(data).get("subscription")
     if not isinstance(subscription, dict):
         return {}
@@ -112,18 +114,20 @@ def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
 
 
 def reader_name(consumer: str, number: int) -> str:
-    """The name of a consumer's stream, as it is written in owner nodes."""
+    """Returns the name of a consumer's stream, as it is written in owner nodes."""
     return f"{consumer}-{number}"
 
 
 def beginning_document(partitions: int) -> bytes:
-    """The content that a group stores when it first reads a topic: the number of partitions at that
-    time."""
+    """Returns the content that a group stores when it first reads a topic: the number of partitions
+    at that time."""
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 
 
 def read_beginning(data: bytes) -> int | None:
-    """The number of partitions when the group first read a topic; None if it is not recorded."""
+    """Returns the number of partitions that a topic had when the group first read it, or None if
+    this number is not recorded.
+    """
     partitions = _object(data).get("partitions")
     return partitions if isinstance(partitions, int) else None
 

@@ -36,7 +36,8 @@ def beginning(
 
 
 def reset_offset(client: Client, tp: TopicPartition, reset: OffsetReset, why: str) -> int:
-    """The offset that `auto.offset.reset` chooses at this moment. Raises NoOffset for "none"."""
+    """Returns the offset that `auto.offset.reset` chooses at this moment. Raises NoOffset for
+    "none"."""
     if reset == "none":
         raise NoOffset(tp, why)
     where = EARLIEST if reset == "earliest" else LATEST

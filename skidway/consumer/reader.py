@@ -97,8 +97,8 @@ class StreamReader:
         return self.clock.monotonic() < self._registration.until
 
     def take(self, timeout_s: float) -> tuple[Reading, memoryview] | None:
-        """The next batch of a partition that this reader owns; waits at most `timeout_s` for a
-        batch.
+        """Returns the next batch of a partition that this reader owns. Waits at most `timeout_s`
+        for a batch, and then returns None.
 
         Raises errors that stop a partition for good: NoOffset, CorruptBatch, KafkaError.
         """

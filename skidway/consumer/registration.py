@@ -27,8 +27,9 @@ _log = log.get(__name__)
 
 
 class Notes(NamedTuple):
-    """Why a stream is woken. `changed` says whether the group or the cluster has changed. `vacated`
-    are the partitions whose owner node has changed."""
+    """The reasons why a stream is woken. `changed` says whether the group or the cluster has
+    changed. `vacated` are the partitions whose owner node has changed.
+    """
 
     changed: bool
     vacated: frozenset[TopicPartition]
@@ -116,7 +117,7 @@ class Registration:
         self._streams, self._bells = dict(streams), bells
 
     def registry(self) -> GroupRegistry:
-        """Access to the group's nodes, for one stream."""
+        """Returns an object through which one stream reads and writes the group's nodes."""
         return GroupRegistry(self._coordinator, self.group, self.clock)
 
     @property
@@ -132,12 +133,14 @@ class Registration:
 
     @property
     def until(self) -> float:
-        """Until when records may be handed out without asking ZooKeeper (monotonic seconds)."""
+        """The time (monotonic seconds) until which records may be handed out without asking
+        ZooKeeper.
+        """
         return self._lease.until
 
     @property
     def renew_at(self) -> float:
-        """When to call `renew` (monotonic seconds)."""
+        """The time (monotonic seconds) at which to call `renew`."""
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
@@ -157,8 +160,9 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers a new name. Returns None if the old session must end first, because other
-        members wait for the nodes that the old session owns.
+        """Registers the consumer under a new name. The present session may still own nodes of a
+        lost name, for which other members wait. In this case, ends the session first, and returns
+        None.
 
         If an earlier attempt to register had no answer, the name of that attempt may exist in
         ZooKeeper. This method removes that name before it tries a new name.

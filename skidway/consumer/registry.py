@@ -66,7 +66,7 @@ class GroupRegistry:
         self._with_offset: set[TopicPartition] = set()
 
     def new_name(self) -> str:
-        """A name that no consumer has ever had."""
+        """Returns a name that no consumer has ever had."""
         now_ms = self._clock.time_ms()
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
@@ -74,9 +74,10 @@ class GroupRegistry:
         """Registers a consumer. Raises GroupCoordinated if members of the group coordinate through
         a broker.
 
-        The transaction also checks the broker's record of the group, and writes to the parent node.
-        When a broker stores members of the group, it checks the parent node. So if a consumer
-        registers while a broker stores members, only one of the two succeeds.
+        The transaction also checks the broker's record of the group, and writes to the parent node
+        of the registrations. When a broker stores members of the group, the broker checks that this
+        parent node is unchanged. So if a consumer registers while a broker stores members, only one
+        of these two writes succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):
@@ -95,11 +96,11 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Operations that make a transaction fail if a broker has members of the group when the
-        transaction runs. Raises GroupCoordinated if a broker already has members."""
+        """Returns operations that make a transaction fail if a broker has members of the group when
+        the transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
-        if found is None:  # this pair of operations succeeds only if the record does not exist
+        if found is None:  # create, then delete: succeeds only if the record does not exist
             self._coordinator.create_if_absent(self._ids)
             return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
         if nodes.coordinated_members(found.data):
@@ -114,12 +115,12 @@ class GroupRegistry:
         self._coordinator.delete(f"{self._ids}/{consumer}")
 
     def is_registered(self, consumer: str) -> bool:
-        """Whether ZooKeeper still has the registration."""
+        """Returns whether ZooKeeper still has the registration."""
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
-        """Every reader of the group with its topics. Reads each registration only once, because a
-        registration's topics never change."""
+        """Returns every reader of the group with its topics. Reads each registration only once,
+        because a registration's topics never change."""
         present = self._coordinator.children(self._ids, watch=watch)
         self._known = {name: self._known[name] for name in present if name in self._known}
         for name in present:
@@ -183,7 +184,7 @@ class GroupRegistry:
                 raise Fenced(f"a partition of group {self._group} is not ours any more")
 
     def offset(self, tp: TopicPartition) -> int | None:
-        """The committed offset; None if there is none."""
+        """Returns the committed offset, or None if there is none."""
         found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
         if found is None:
             return None
@@ -191,9 +192,10 @@ class GroupRegistry:
         return nodes.read_offset(found.data)
 
     def began_with(self, topic: str, partitions: int) -> int | None:
-        """How many partitions the topic had when the group first read it, as recorded at that time.
+        """Returns how many partitions the topic had when the group first read it, as recorded at
+        that time.
 
-        None if the group has offsets of the topic but did not record that number.
+        Returns None if the group has offsets of the topic but did not record that number.
         """
         path = f"{group_nodes.offsets_path(self._group)}/{topic}"
         self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
@@ -227,8 +229,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Learns from the refusal of a write whether an offset node exists, and remembers it.
-        Creates the parent node if it is missing.
+        """Finds out from the refusal of a write whether an offset node exists, and remembers the
+        result. Creates the parent node if it is missing.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)

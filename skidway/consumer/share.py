@@ -55,8 +55,9 @@ class Share:
         self.bell = Bell()
         self.readings: dict[TopicPartition, Reading] = {}
         self.due_at = 0.0
-        """When to call `turn` next, in monotonic seconds. If another thread rings the `bell` before
-        that, call `turn` at once."""
+        """The time (monotonic seconds) at which to call `turn` next. If another thread rings the
+        `bell` earlier, call `turn` at once.
+        """
         self.clock = registration.clock
         self._client = client
         self._fetcher = fetcher
@@ -146,8 +147,8 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Whether this reader is registered and ZooKeeper answers. If the lease is over, asks
-        ZooKeeper."""
+        """Returns whether this reader is registered and ZooKeeper answers. If the lease is over,
+        asks ZooKeeper."""
         registration = self._registration
         if not registration.is_connected:
             return False
@@ -239,7 +240,9 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # commit soon, or "latest" could skip records after a restart
+                # Commit soon: after a restart without a committed offset, "latest" could skip
+                # records.
+                self._commit_at = now
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 

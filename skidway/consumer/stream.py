@@ -52,8 +52,8 @@ class Stream:
         return self
 
     def __next__(self) -> Record:
-        """The next record. The iteration ends after consumer_timeout_ms without a record, and after
-        `close`.
+        """Returns the next record. The iteration ends after consumer_timeout_ms without a record,
+        and after `close`.
 
         Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read any further.
         """
@@ -64,7 +64,8 @@ class Stream:
         return record
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Whole record batches as Arrow columns: topic, partition, offset, timestamp, key, value.
+        """Yields whole record batches as Arrow columns: topic, partition, offset, timestamp, key,
+        value.
 
         A batch counts as done when the next batch is requested.
         """
@@ -81,8 +82,8 @@ class Stream:
                 yield table
 
     def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
-        """At most `max_records` records of one partition; an empty list if no record came in
-        time."""
+        """Returns at most `max_records` records of one partition, or an empty list if no record
+        came in time."""
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
@@ -111,7 +112,7 @@ class Stream:
                 raise NotOwned(str(error)) from error
 
     def assignment(self) -> list[TopicPartition]:
-        """The partitions that are read now. Any thread may call this method."""
+        """Returns the partitions that are read now. Any thread may call this method."""
         # Another thread may add a partition at any time, so `list` first copies all partitions in
         # one step.
         return sorted(list(self._reader.readings))  # noqa: C414
@@ -122,11 +123,11 @@ class Stream:
         return self._reader.is_settled
 
     def position(self, tp: TopicPartition) -> int:
-        """The offset of the next record that will be handed out. Raises NotOwned."""
+        """Returns the offset of the next record that will be handed out. Raises NotOwned."""
         return self._owned(tp).handed
 
     def committed(self, tp: TopicPartition) -> int | None:
-        """The committed offset of a partition that this stream reads. Raises NotOwned."""
+        """Returns the committed offset of a partition that this stream reads. Raises NotOwned."""
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -187,7 +188,8 @@ class Stream:
         chunk = self._current(may_turn=may_turn)
         if chunk is None:
             return None
-        # `close` on another thread may reset chunk and rows at any time.
+        # `close` on another thread may reset `self._chunk` and `self._rows` at any time, so this
+        # method works with its own references.
         rows = self._rows
         if rows is None:
             rows = self._rows = chunk.records()
@@ -201,7 +203,7 @@ class Stream:
         return record
 
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
-        """The batch that is being handed out, if it still may be handed out.
+        """Returns the batch that is being handed out, if it still may be handed out.
 
         If `may_turn` is False, this method does no work in the group, for example claims no
         partition. If such work is due, the method returns None.
@@ -217,7 +219,7 @@ class Stream:
         return None
 
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
-        """The next batch; None if no batch came in time, or after `close`.
+        """Returns the next batch, or None if no batch came in time, or after `close`.
 
         If the last batch was held back only because ZooKeeper had not confirmed the session
         recently, that batch comes first.
@@ -237,7 +239,7 @@ class Stream:
     def _advance(self, timeout_s: float) -> Chunk | None:
         if self._closed:
             return None
-        # The chunk waited for the lease
+        # A chunk that could not be handed out earlier, because the lease was over, comes first.
         if self._chunk is not None and self._chunk.reading.is_live:
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)
@@ -250,8 +252,8 @@ class Stream:
         try:
             return Chunk(reading, raw)
         except CorruptBatch:
-            # After the error, the next call raises the same error again, and does not return the
-            # records after the damaged batch, because only a seek may skip records.
+            # The position stays before the damaged batch, so that the next call raises the same
+            # error. Only a seek by the application may skip records.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

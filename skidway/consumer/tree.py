@@ -17,8 +17,8 @@ ZOOKEEPER_CONNECT: Final = "zookeeper.connect"
 
 
 def zookeeper_of(client: Client) -> str:
-    """The address of ZooKeeper, as host:port[,...][/chroot], from the brokers' settings. Raises
-    UsageError if the brokers use no ZooKeeper."""
+    """Returns the address of ZooKeeper, as host:port[,...][/chroot], from the brokers' settings.
+    Raises UsageError if the brokers use no ZooKeeper."""
     found = client.broker_configs().get(ZOOKEEPER_CONNECT)
     if not found:
         raise UsageError(

@@ -40,7 +40,7 @@ class Display:
         return self._clock() - self._begin
 
     def is_due(self) -> bool:
-        """Whether it is time to print the next state."""
+        """Returns whether it is time to print the next state."""
         return self._clock() - self._shown_at >= self._pause_s
 
     def say(self, event: str) -> None:

@@ -6,8 +6,8 @@ The steps are:
     fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
              log is then tailed. (For the default kind, see the module `trial`.)
     cut-off  writes down the size up to which each file counts; the agent reads no further
-    drain    waits until every byte has a fate (see `DONE` and `UNDONE`), and the mirror has caught
-             up
+    drain    waits until the ledger says what happened to every byte (see `DONE` and `UNDONE`), and
+             the mirror has caught up
     load     loads everything that is left
     verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
@@ -35,7 +35,9 @@ from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
 WITHIN_S = 600.0
-"""How long a step may take. The limit is long because the machine may be busy with other work."""
+"""A step may take at most this many seconds. The limit is long because the machine may be busy with
+other work.
+"""
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
@@ -130,9 +132,10 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """The number of bytes with these fates, by file. The ledger may have several ids for one file,
-    and each id begins at its own position in the file. The bytes before the lowest of these
-    positions also count, because they got their fates under ids that are no longer in the ledger.
+    """Returns for each file the number of bytes with these fates. A fate says what happened to a
+    byte, for example "acknowledged" or "lost". The ledger may have several ids for one file, and
+    each id begins at its own position in the file. The bytes before the lowest of these positions
+    also count, because they got their fates under ids that are no longer in the ledger.
     """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
@@ -162,7 +165,7 @@ class Demo:
         self.supervisor.close()
 
     def own_sources(self) -> list[dict[str, Any]]:
-        """The sources to tail besides the files named with --logs."""
+        """Returns the sources to tail besides the files named with --logs."""
         return sources.of_programs(self.site.logs, self.site.folder / "etc" / "skidway-log.avsc")
 
     def run(self) -> DemoOutcome:
@@ -212,11 +215,11 @@ class Demo:
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 
     def tailed(self) -> list[Path]:
-        """Every file that the agent is to read."""
+        """Returns every file that the agent is to read."""
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
-        """Waits until every byte has a fate, and the mirror has caught up."""
+        """Waits until the ledger says what happened to every byte, and the mirror has caught up."""
         wait = self.supervisor.wait_for
         wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
         wait(self._mirrored, "the mirror to catch up", WITHIN_S)
@@ -234,8 +237,8 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the load that `begin_load` started has ended. Raises ProgramFailed if the load
-        failed."""
+        """Returns whether the load that `begin_load` started has ended. Raises ProgramFailed if the
+        load failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False
@@ -283,7 +286,7 @@ class Demo:
         self.supervisor.start(name, *COMMANDS[name], "--config", config, health=health)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
-        """High watermarks of the existing partitions of these topics.
+        """Returns the high watermarks of the existing partitions of these topics.
 
         Raises Unreachable or KafkaError when the broker does not answer. Raises ProgramFailed when
         a program has ended.
@@ -295,7 +298,7 @@ class Demo:
             raise
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The agent's account of every file: how many bytes have which fate."""
+        """Returns the agent's account of every file: how many bytes have which fate."""
         config = str(self.site.config("agent"))
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
@@ -329,14 +332,16 @@ class Demo:
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def is_settled(self) -> bool:
-        """Whether every byte up to the cut-off has a fate: acknowledged, rejected, filtered, lost
-        or uncertain."""
+        """Returns whether the ledger says what happened to every byte up to the cut-off:
+        acknowledged, rejected, filtered, lost or uncertain.
+        """
         done = settled(self.ledger(), (*DONE, *UNDONE))
         wanted = self.outcome.sizes.items()
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 
     def _begun(self) -> bool:
-        """Whether the mirror has records, so that a load has something to do and starts Spark."""
+        """Returns whether the mirror has records, so that a load has something to do and starts
+        Spark."""
         topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
         return any(self.watermarks(OFFLINE, topics).values())
 

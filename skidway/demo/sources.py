@@ -64,8 +64,8 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
-    """The agent's setting `sources` for the logs of the demo's programs. Writes the schema of the
-    JSON lines in these logs."""
+    """Returns the agent's setting `sources` for the logs of the demo's programs. Writes the schema
+    of the JSON lines in these logs."""
     _write_schema(schema, OWN_SCHEMA)
     return [
         {
@@ -91,8 +91,8 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
 
 
 def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
-    """The agent's setting `sources` for the writer's files. Writes the schema of the JSON lines in
-    these files."""
+    """Returns the agent's setting `sources` for the writer's files. Writes the schema of the JSON
+    lines in these files."""
     _write_schema(schema, ORDER_SCHEMA)
     return [
         {
@@ -117,13 +117,16 @@ def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
 
 
 def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
-    """The agent's setting `sources` for the files named with --logs; empty without this option."""
+    """Returns the agent's setting `sources` for the files named with --logs. The setting is empty
+    if this option is not given.
+    """
     paths = [str(Path(pattern).absolute()) for pattern in patterns]
     return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
 
 def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Every file that the sources' patterns match now, each once, even if it has several names."""
+    """Returns every file that the sources' patterns match now, each once, even if it has several
+    names."""
     paths = {
         Path(path)
         for source in found
@@ -135,8 +138,8 @@ def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
 
 
 def file_of(path: Path) -> FileKey:
-    """A key that is the same for all names of one file, hard links included. If the file does not
-    exist, the key is the path."""
+    """Returns a key that is the same for all names of one file, hard links included. If the file
+    does not exist, the key is the path."""
     try:
         stamp = path.stat()
     except OSError:
@@ -154,8 +157,9 @@ def path_of(text: str) -> Path:
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """The size up to which the agent is to read a file. If nobody writes to the file, returns the
-    file's full size. Otherwise returns the position of the end of the file's last whole line."""
+    """Returns the size up to which the agent is to read a file. If nobody writes to the file,
+    returns the file's full size. Otherwise returns the position of the end of the file's last whole
+    line."""
     stamp = path.stat()
     if time.time() - stamp.st_mtime > at_rest_s:
         return stamp.st_size

@@ -53,12 +53,12 @@ class AgentState:
 
     @property
     def in_flight(self) -> dict[int, int]:
-        """How many bytes of each file are noted in intents and not acknowledged yet, by file id."""
+        """The number of bytes that are noted in intents and not acknowledged yet, by file id."""
         found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
         return {file: size for file, size in found.items() if size > 0}
 
     def has_passed(self, promised: Mapping[int, int]) -> bool:
-        """Whether the checkpoint has passed all of these byte positions."""
+        """Returns whether the checkpoint has passed all of these byte positions."""
         return all(self.positions.get(file, 0) >= end for file, end in promised.items())
 
 
@@ -72,7 +72,7 @@ class CounterState:
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """The agent's state, read from its state.dir. Only bytes of `topics` are added up."""
+    """Returns the agent's state, read from its state.dir. Only bytes of `topics` are added up."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()
@@ -95,7 +95,7 @@ def agent(directory: Path, topics: Sequence[str]) -> AgentState:
 
 
 def counter(directory: Path) -> CounterState:
-    """A counter's state, read from its state.dir."""
+    """Returns a counter's state, read from its state.dir."""
     with _opened(directory / "counter.db") as state:
         if state is None:
             return CounterState()

@@ -50,8 +50,8 @@ def show_addresses(site: Site) -> None:
 
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per source topic. A row has the sums of the counts in all time buckets of the topic.
-    Its verdict is "complete", or the verdict of a bucket that is not complete."""
+    """Returns one row per source topic. A row has the sums of the counts in all time buckets of the
+    topic. Its verdict is "complete", or the verdict of a bucket that is not complete."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(
@@ -67,8 +67,8 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def bytes_sentence(outcome: DemoOutcome) -> str:
-    """A sentence that says what happened to the bytes of the tailed files. Counts the bytes of each
-    file up to the size that the demo wrote down (`Site.cutoff`)."""
+    """Returns a sentence that says what happened to the bytes of the tailed files. Counts the bytes
+    of each file up to the size that the demo wrote down (`Site.cutoff`)."""
     total = sum(outcome.sizes.values())
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
     begin = f"{total:,} bytes in {len(outcome.sizes)} files at the cut-off; {said or 'nothing'}"
@@ -81,7 +81,7 @@ def bytes_sentence(outcome: DemoOutcome) -> str:
 
 
 def lines_sentence(outcome: DemoOutcome) -> str:
-    """A sentence that compares the lines that the writer wrote with the rows."""
+    """Returns a sentence that compares the lines that the writer wrote with the rows."""
     lines = sum(tally.lines for tally in outcome.written.values())
     rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
     repeats = sum(
@@ -98,7 +98,8 @@ def lines_sentence(outcome: DemoOutcome) -> str:
 
 
 def rates_sentence(outcome: DemoOutcome) -> str:
-    """A sentence with the highest rate of each tier over two seconds, and the rate of the loads."""
+    """Returns a sentence with the highest rate of each tier over two seconds, and the rate of the
+    loads."""
     fastest = ", ".join(
         f"{tier} {outcome.tiers.fastest(tier) / tiers.MB:.1f}" for tier in tiers.TIERS[:-1]
     )
@@ -109,16 +110,17 @@ def rates_sentence(outcome: DemoOutcome) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path as a user would type it: relative if it is below the current directory. Bytes that are
-    not UTF-8 are escaped."""
+    """Returns the text of a path as a user would type it. A path below the current directory
+    becomes relative. Bytes that are not UTF-8 are escaped.
+    """
     with contextlib.suppress(ValueError):
         path = Path(path).relative_to(Path.cwd())
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def query(output: str, outcome: DemoOutcome) -> str:
-    """A line of Python that counts rows by the values of a column. The line needs only libraries
-    that are installed with the demo."""
+    """Returns a line of Python that counts rows by the values of a column. The line needs only
+    libraries that are installed with the demo."""
     topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
     if output.startswith("hdfs://"):
         return (

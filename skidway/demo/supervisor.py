@@ -80,7 +80,7 @@ class Supervisor:
         self._spawn(name, "skidway.cli", arguments, self.output(name))
 
     def ended(self, name: str) -> int | None:
-        """The exit status of a program that ends by itself; None while it runs."""
+        """Returns the exit status of a program that ends by itself, or None while it runs."""
         process = self._running[name]
         if process.poll() is not None:
             self._bury(name)
@@ -123,13 +123,13 @@ class Supervisor:
                 raise self.failed(name, process.returncode)
 
     def failed(self, name: str, status: int) -> ProgramFailed:
-        """The error for a program that ended, with the last part of its standard error."""
+        """Returns the error for a program that ended, with the last part of its standard error."""
         path = self.errors(name)
         said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")
 
     def pid(self, name: str) -> int:
-        """A program's process id, which is also the id of its session."""
+        """Returns a program's process id, which is also the id of its session."""
         return self._running[name].pid
 
     def kill(self, name: str) -> None:
@@ -163,15 +163,17 @@ class Supervisor:
             signal.signal(number, before)
 
     def log(self, name: str) -> Path:
-        """The log of a long-running program, as JSON lines."""
+        """Returns the path of a long-running program's log, which has JSON lines."""
         return self._logs / f"{name}.json"
 
     def output(self, name: str) -> Path:
-        """Standard output of the latest run of a program that ends by itself."""
+        """Returns the path of a file with the standard output of a program that ends by itself. The
+        file has the output of the latest run.
+        """
         return self._logs / f"{name}.out"
 
     def errors(self, name: str) -> Path:
-        """Standard error of a program."""
+        """Returns the path of a file with a program's standard error."""
         return self._logs / f"{name}.stderr"
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
@@ -199,7 +201,7 @@ class Supervisor:
 
 
 def session_members(session: int) -> list[int]:
-    """The processes of a session that are still alive."""
+    """Returns the processes of a session that are still alive."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -210,7 +212,7 @@ def session_members(session: int) -> list[int]:
 
 
 def healthy(url: str) -> bool:
-    """Whether the URL answers 200."""
+    """Returns whether the URL answers 200."""
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own loopback URL
             return bool(answer.status == 200)

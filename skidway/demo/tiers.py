@@ -78,13 +78,13 @@ class Tiers:
         ]
 
     def fastest(self, tier: str) -> float:
-        """The tier's highest mean rate over MEAN_OVER_S or longer, in bytes per second."""
+        """Returns the tier's highest mean rate over MEAN_OVER_S or longer, in bytes per second."""
         return self._fastest.get(tier, 0.0)
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """The lines of the live table. `away` has a word (such as "killed") for each tier whose program
-    is down."""
+    """Returns the lines of the live table. `away` has a word (such as "killed") for each tier whose
+    program is down."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""
@@ -96,6 +96,6 @@ def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
 
 
 def line(filled: list[Filled]) -> str:
-    """The content of `table` in one line, for output to a file."""
+    """Returns the content of `table` in one line, for output to a file."""
     counts = ", ".join(f"{each.tier} {each.lines:,}" for each in filled)
     return f"{counts}; {filled[0].bytes_per_s / MB:.1f} MB/s"

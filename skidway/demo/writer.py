@@ -33,7 +33,7 @@ EVERY_S: Final = 0.1
 LINES_AT_ONCE_MAX: Final = 30_000
 AFTERWARDS_PER_S: Final = 200
 GENERATIONS: Final = 6
-"""One run makes about this many files of each stream."""
+"""One run writes about this many files for each stream, because it rotates them."""
 ROTATED_BYTES_MIN: Final = 65_536
 LINE_BYTES: Final = 95
 READ_BYTES: Final = 1 << 20
@@ -45,7 +45,7 @@ PATHS = ("cart", "search", "item", "checkout", "help")
 
 
 def raw_line(number: int, now: datetime) -> str:
-    """A line of free text, like a line in the log of a worker process."""
+    """Returns a line of free text, like a line in the log of a worker process."""
     return (
         f"{now:%Y-%m-%d %H:%M:%S} worker-{number % 7} INFO task {number} is done: "
         f"{number % 913} rows in {number % 97} ms, queue {PATHS[number % 5]}"
@@ -53,7 +53,7 @@ def raw_line(number: int, now: datetime) -> str:
 
 
 def regex_line(number: int, now: datetime) -> str:
-    """A line of a web server's access log."""
+    """Returns a line of a web server's access log."""
     return (
         f"10.0.{number % 16}.{number % 251} - - [{now:%d/%b/%Y:%H:%M:%S} +0000] "
         f'"GET /{PATHS[number % 5]}/{number} HTTP/1.1" {404 if number % 50 == 0 else 200} '
@@ -62,7 +62,7 @@ def regex_line(number: int, now: datetime) -> str:
 
 
 def json_line(number: int, now: datetime) -> str:
-    """An event of a shop, as a JSON line."""
+    """Returns an event of a shop, as a JSON line."""
     return (
         f'{{"time":"{now:%Y-%m-%dT%H:%M:%SZ}","order":{number},"state":"{STATES[number % 4]}",'
         f'"cents":{number % 100_000},"customer":{number % 5003}}}'
@@ -86,7 +86,9 @@ class Tally:
 
 
 class Stream:
-    """Writes one log file and its older generations. No other object may write to these files."""
+    """Writes one log file, and rotates it. No other object may write to this file or to the rotated
+    files.
+    """
 
     def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
         """`torn` is the number of torn lines that earlier writers left."""
@@ -186,21 +188,23 @@ class Writer:
 
 
 def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """The number of lines that are due after `elapsed_s`."""
+    """Returns the number of lines that are due after `elapsed_s`."""
     if elapsed_s < seconds:
         return int(lines * elapsed_s / seconds)
     return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of the next `count` lines belong to a stream. `made` is the number of earlier
-    lines."""
+    """Returns how many of the next `count` lines belong to a stream. `made` is the number of
+    earlier lines."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 
 
 def written(folder: Path) -> dict[str, Tally]:
-    """The writer's own counts, by stream; empty before the writer has run."""
+    """Returns the writer's own counts, by stream. The result is empty if the writer has not run
+    yet.
+    """
     try:
         document = json.loads((folder / WRITTEN).read_text())
     except FileNotFoundError:
@@ -209,7 +213,7 @@ def written(folder: Path) -> dict[str, Tally]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Every file of the writer, of every generation."""
+    """Returns every file of the writer, including the rotated files."""
     return sorted(path for name in FORMATS for path in (folder / name).glob(f"{name}.log*"))
 
 

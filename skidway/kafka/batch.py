@@ -16,9 +16,9 @@
           57     4  count                    of records
           61        records, compressed as one block
 
-Base offset and leader epoch can be stamped in place without a new CRC, so brokers and mirrors treat
-the rest as opaque. This module imports neither numpy nor pyarrow; `skidway.kafka.columns` handles
-the records.
+The CRC does not cover base offset and leader epoch. So brokers and mirrors write these two fields
+in place without a new CRC, and never decode the records. This module imports neither numpy nor
+pyarrow; `skidway.kafka.columns` handles the records.
 
 The bytes that are read here come from outside: damaged bytes raise `CorruptBatch` and no other
 error.
@@ -149,7 +149,8 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header at a position. Raises CorruptBatch if there is no whole v2 header at `at`."""
+    """Returns the header at a position. Raises CorruptBatch if there is no whole v2 header at
+    `at`."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -163,12 +164,13 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header in 61 bytes, without any check, for callers that check every field themselves."""
+    """Returns the header in 61 bytes, without any check, for callers that check every field
+    themselves."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 
 
 def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of every whole batch. A partial last batch is left out, because a
+    """Yields position and header of every whole batch. A partial last batch is left out, because a
     response to Fetch may end in the middle of a batch.
 
     Raises CorruptBatch when the header of a whole batch is damaged. The CRC is not checked; see
@@ -228,8 +230,8 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence number that is `count` records after `sequence`. Sequence numbers wrap from
-    2^31-1 to 0, as in Kafka."""
+    """Returns the sequence number that is `count` records after `sequence`. Sequence numbers wrap
+    from 2^31-1 to 0, as in Kafka."""
     return (sequence + count) % SEQUENCE_END
 
 
@@ -260,7 +262,8 @@ def seal(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The complete batch, with base offset 0. The same arguments always produce the same bytes."""
+    """Returns the complete batch, with base offset 0. The same arguments always produce the same
+    bytes."""
     return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
 
 
@@ -270,7 +273,8 @@ def seal_header(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The 61 bytes before the body, for callers that send header and body as separate pieces."""
+    """Returns the 61 bytes before the body, for callers that send header and body as separate
+    pieces."""
     covered = _COVERED.pack(
         encoded.codec,
         encoded.count - 1,

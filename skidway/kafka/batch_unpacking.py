@@ -25,7 +25,9 @@ class UnpackedBatch:
 
     @property
     def count(self) -> int:
-        """How many records readers get from the batch. A control batch counts as 0 records."""
+        """The number of records that readers get from the batch. A control batch counts as 0
+        records.
+        """
         return self.header.count if self.payload else 0
 
 
@@ -50,8 +52,8 @@ def unpack(raw: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Unpacked
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
-    """The uncompressed records, as bytes or a bytearray. Python reads single bytes faster from
-    these types than from a memoryview."""
+    """Returns the uncompressed records, as bytes or a bytearray. Python reads single bytes faster
+    from these types than from a memoryview."""
     packed = memoryview(raw)[HEADER_BYTES:]
     if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
         return b""

@@ -112,9 +112,9 @@ def decode(
 
 
 def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
-    """Decodes all records of several batches, which `unpack` returned. If the batches have one or
-    two records each, one call of this function takes only a small part of the time that a call of
-    `decode` for each batch would take.
+    """Decodes all records of several batches, which `unpack` returned. If the batches are small
+    (one or two records each), this function takes far less time than a call of `decode` for each
+    batch.
 
     Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds out which), and
     ValueError if the batches have 2 GiB or more together.
@@ -129,8 +129,9 @@ def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
 
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
-    """How many batches, from the first on, can be decoded; and what is wrong with the next
-    batch."""
+    """Returns how many batches, counted from the first, can be decoded, and what is wrong with the
+    next batch.
+    """
     for count, batch in enumerate(batches):
         try:
             parse([batch])

@@ -20,7 +20,8 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Usual batches are far smaller. Uncompressed, a batch of Skidway has 0.9 MB, and a batch of another
+# By default, the decompression of a batch fails if the result would have more bytes than this.
+# Usual batches are far smaller: uncompressed, a batch of Skidway has 0.9 MB, and a batch of another
 # producer has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
@@ -30,7 +31,7 @@ _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
-_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64
+_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64, a ratio of 22
 _LZ4_RATIO_MAX = 256  # each length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
 _BELIEVED_RATIO_MAX = 64  # for a higher claimed ratio, memory is not allocated at once
@@ -39,7 +40,8 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 def compress(codec: Codec, data: Readable) -> bytes:
-    """The data, compressed with a codec and framed as Kafka frames the records of a batch."""
+    """Returns the data, compressed with a codec and framed as Kafka frames the records of a
+    batch."""
     if codec is Codec.ZSTD:
         return bytes(cramjam.zstd.compress(data, _ZSTD_LEVEL))
     if codec is Codec.LZ4:
@@ -56,7 +58,7 @@ def compress(codec: Codec, data: Readable) -> bytes:
 
 
 def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Readable:
-    """The data as it was before compression. For `Codec.NONE`, this is `data` itself.
+    """Returns the data as it was before compression. For `Codec.NONE`, this is `data` itself.
 
     Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
     longer than `limit_bytes`.
@@ -91,7 +93,7 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """The content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
+    """Returns the content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]

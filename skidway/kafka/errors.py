@@ -234,7 +234,8 @@ class UnsupportedVersion(KafkaError):
 
 
 def error_for(code: int, text: str | None = None) -> KafkaError:
-    """The exception for an error code from the wire, with the peer's text if it sent one."""
+    """Returns the exception for an error code from the wire, with the peer's text if it sent
+    one."""
     try:
         return KafkaError(ErrorCode(code), text)
     except ValueError:

@@ -40,13 +40,14 @@ class Gap(NamedTuple):
 
 
 def encode(gaps: Iterable[Gap]) -> str:
-    """Gaps as the value of the config."""
+    """Returns the value of the config for these gaps."""
     return ",".join(f"{gap.partition}:{gap.first}-{gap.end}:{gap.reason}" for gap in gaps)
 
 
 def shown(text: str, size_max: int) -> dict[str, str]:
-    """Returns configs by name that together show the gaps in `text`. Clients get the gaps in
-    several configs, because none of their values may have more than `size_max` bytes."""
+    """Divides the gaps in `text` among several configs, so that no config's value has more than
+    `size_max` bytes. Returns the configs' values by name.
+    """
     parts: list[str] = []
     size = size_max
     for gap in text.split(","):
@@ -60,7 +61,7 @@ def shown(text: str, size_max: int) -> dict[str, str]:
 
 
 def told(configs: Mapping[str, str]) -> str:
-    """The whole value, joined from the configs that a broker shows."""
+    """Returns the whole value, joined from the configs that a broker shows."""
     parts = [configs.get(CONFIG, "")]
     while more := configs.get(f"{CONFIG}.{len(parts) + 1}"):
         parts.append(more)
@@ -68,7 +69,7 @@ def told(configs: Mapping[str, str]) -> str:
 
 
 def decode(text: str) -> list[Gap]:
-    """The gaps in a config's value. Raises ValueError for a malformed value."""
+    """Returns the gaps in a config's value. Raises ValueError for a malformed value."""
     gaps = []
     for part in text.split(",") if text else ():
         partition, offsets, reason = part.split(":", 2)
@@ -78,8 +79,8 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """What is wrong with a value; None if it is valid. The caller's message puts the config's name
-    before this text."""
+    """Returns what is wrong with a value, or None if it is valid. The caller's message puts the
+    config's name before this text."""
     try:
         decode(text)
     except ValueError:
@@ -88,7 +89,7 @@ def refusal(text: str) -> str | None:
 
 
 def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
-    """The known gaps and `gap`. A gap that is inside another gap is left out."""
+    """Returns the known gaps and `gap`. A gap that is inside another gap is left out."""
     gaps = list(known)
     if any(_within(gap, each) for each in gaps):
         return gaps
@@ -96,7 +97,7 @@ def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
 
 
 def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
-    """Whether `gaps` together contain every offset of [first, end) of a partition."""
+    """Returns whether `gaps` together contain every offset of [first, end) of a partition."""
     for gap in sorted(each for each in gaps if each.partition == partition):
         if gap.first > first:
             break
@@ -105,8 +106,8 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
 
 
 def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
-    """Why offsets [first, end) of a partition are missing; None if one of these offsets is not in
-    `gaps`."""
+    """Returns the reason why offsets [first, end) of a partition are missing, or None if one of
+    these offsets is not in `gaps`."""
     here = sorted(each for each in gaps if each.partition == partition)
     if first >= end or not covers(here, partition, first, end):
         return None
@@ -115,7 +116,8 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 
 
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
-    """The gaps that brokers recorded for these topics; an empty list for a topic that is no mirror.
+    """Returns the gaps that brokers recorded for these topics, or an empty list for a topic that is
+    no mirror.
 
     A broker records a mirror's gap before it copies any record after the gap. So a caller that
     first sees an offset, and then calls this function, gets every gap before that offset. Raises

@@ -22,47 +22,48 @@ _OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(\{.*)?\Z", re.DOTALL)
 
 
 def group_path(group: str) -> str:
-    """The root of a group's nodes."""
+    """Returns the root of a group's nodes."""
     name = quote(group, safe="")
     return f"{CONSUMERS}/{name.replace('.', '%2E') if name in ('.', '..') else name}"
 
 
 def group_of(name: str) -> str:
-    """The group whose node has this name."""
+    """Returns the group whose node has this name."""
     return unquote(name)
 
 
 def record_path(group: str) -> str:
-    """The node with generation and members of a group that a broker coordinates."""
+    """Returns the node with generation and members of a group that a broker coordinates."""
     return f"{group_path(group)}/group"
 
 
 def ids_path(group: str) -> str:
-    """The parent node of the registrations of consumers that coordinate through ZooKeeper."""
+    """Returns the parent node of the registrations of consumers that coordinate through
+    ZooKeeper."""
     return f"{group_path(group)}/ids"
 
 
 def owners_path(group: str) -> str:
-    """The parent node of the owner nodes of all topics."""
+    """Returns the parent node of the owner nodes of all topics."""
     return f"{group_path(group)}/owners"
 
 
 def offsets_path(group: str) -> str:
-    """The parent node of the offsets of all topics."""
+    """Returns the parent node of the offsets of all topics."""
     return f"{group_path(group)}/offsets"
 
 
 def topic_offsets_path(group: str, topic: str) -> str:
-    """The parent node of the offsets of one topic."""
+    """Returns the parent node of the offsets of one topic."""
     return f"{offsets_path(group)}/{topic}"
 
 
 def offset_path(group: str, tp: TopicPartition) -> str:
-    """The node of a partition's committed offset."""
+    """Returns the node of a partition's committed offset."""
     return f"{topic_offsets_path(group, tp.topic)}/{tp.partition}"
 
 
 def split_offset(data: bytes) -> tuple[int, bytes] | None:
-    """The offset in an offset node, and the JSON after it (empty if there is none)."""
+    """Returns the offset in an offset node, and the JSON after it (empty if there is none)."""
     found = _OFFSET.match(data)
     return None if found is None else (int(found[1]), found[2] or b"")

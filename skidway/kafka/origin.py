@@ -35,7 +35,9 @@ class Origin(NamedTuple):
 
 
 def pack(agent: int, file: int, first: int, length: int) -> bytes:
-    """The 28 bytes of a header's value. Raises ValueError when a number does not fit its field."""
+    """Returns the value of an `origin` header (28 bytes). Raises ValueError when a number does not
+    fit its field.
+    """
     if not (0 <= agent < _ID_END and 0 <= file < _ID_END and 0 <= first < _ID_END):
         raise ValueError("agent, file and first byte must lie in 0 .. 2^63-1")
     if not 0 <= length < 1 << 32:
@@ -44,7 +46,7 @@ def pack(agent: int, file: int, first: int, length: int) -> bytes:
 
 
 def unpack(value: bytes | bytearray | memoryview) -> Origin | None:
-    """The origin in a header's value; None if the value is not an agent's origin."""
+    """Returns the origin in a header's value, or None if the value is not an agent's origin."""
     if len(value) != ORIGIN_BYTES:
         return None
     origin = Origin._make(_LAYOUT.unpack(value))

@@ -26,13 +26,14 @@ _ROTATION: Final = np.uint32(24)
 
 
 def of_keys(keys: pa.BinaryArray, partitions: int) -> Int64s:
-    """The partition of each record, by its key. No key may be null."""
+    """Returns the partition of each record, by its key. No key may be null."""
     hashes = murmur2(keys) & np.uint32(0x7FFFFFFF)
     return (hashes % np.uint32(partitions)).astype(np.int64)
 
 
 def of_key(key: bytes, partitions: int) -> int:
-    """The partition of one key: the result of `of_keys`, without the cost of NumPy calls."""
+    """Returns the partition of one key: the result of `of_keys`, without the cost of NumPy
+    calls."""
     mask, factor = 0xFFFFFFFF, int(_FACTOR)
     whole = len(key) & ~3
     result = _SEED ^ len(key)
@@ -46,7 +47,7 @@ def of_key(key: bytes, partitions: int) -> int:
 
 
 def murmur2(keys: pa.BinaryArray) -> UInt32s:
-    """Kafka's 32-bit hash of each key."""
+    """Returns Kafka's 32-bit hash of each key."""
     offsets = np.frombuffer(keys.buffers()[1], np.int32)
     bounds: Int64s = offsets[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
     buffer = keys.buffers()[2]

@@ -4,8 +4,9 @@
 
 Each record begins where the previous one ends. A record of our agents has one header at its end,
 named `origin`. If every record of the batches ends with this header, this module finds the headers
-by their first bytes, and checks that each record, according to its length field, ends where the
-next record begins. Otherwise a loop uses the length fields to go from record to record.
+by their first bytes. It then compares the result with the length fields: each record must end where
+the next record begins. If a record has no such header, or the comparison fails, a loop uses the
+length fields to go from record to record.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def record_bounds(
             if (at + length == ends).all():  # so each record begins where the previous one ends
                 return ends, at
         except (IndexError, CorruptBatch):
-            pass  # some bytes only looked like an origin header: use the lengths
+            pass  # some bytes look like an origin header but are none, so use the lengths
     ends = _ends_by_lengths(payload, batches)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():
@@ -68,7 +69,7 @@ def _ends_by_origins(
 
 
 def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
-    """The position after every record. Goes from record to record in a Python loop."""
+    """Returns the position after every record. Goes from record to record in a Python loop."""
     ends: list[int] = []
     found = ends.append
     at = end = 0
@@ -94,7 +95,7 @@ def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch
 
 
 def _long_record_end(payload: bytes | bytearray, at: int) -> int:
-    """The position after a record whose length field (a varint) has three bytes or more."""
+    """Returns the position after a record whose length field (a varint) has three bytes or more."""
     size = shift = 0
     while payload[at] > 127:
         size |= (payload[at] & 127) << shift
@@ -107,7 +108,7 @@ def _long_record_end(payload: bytes | bytearray, at: int) -> int:
 
 
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
-    """Zigzag varints at many positions, and the positions after them.
+    """Returns zigzag varints at many positions, and the positions after them.
 
     Raises IndexError if a varint lies outside of the data, and CorruptBatch if a varint is too
     long.

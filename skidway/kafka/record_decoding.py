@@ -131,8 +131,8 @@ def _timestamps(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
 
 
 def _behind(at: Int64s, size: Int64s) -> Int64s:
-    """The positions after the fields that begin at `at`. A field of size -1 is null and has no
-    bytes."""
+    """Returns the positions after the fields that begin at `at`. A field of size -1 is null and has
+    no bytes."""
     if (size < -1).any():
         raise CorruptBatch("a key or value has a negative length")
     return at + np.maximum(size, 0)
@@ -158,8 +158,8 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
 
 
 def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
-    """The origins of all records. The headers of record i are between the positions `at[i]` and
-    `ends[i]`."""
+    """Returns the origins of all records. The headers of record i are between the positions `at[i]`
+    and `ends[i]`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)

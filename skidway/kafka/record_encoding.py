@@ -54,7 +54,7 @@ def check_columns(
 def records_of(
     values: pa.BinaryArray, delta: Int64s, origins: Origins | None, keys: pa.BinaryArray | None
 ) -> memoryview:
-    """The records of a batch, uncompressed."""
+    """Returns the records of a batch, uncompressed."""
     count = len(values)
     values, value_length, value_size = _lengths(values)
     key_size: Int64s | int = 0
@@ -80,8 +80,8 @@ def records_of(
 
 
 def _lengths(column: pa.BinaryArray) -> tuple[pa.BinaryArray, UInt64s, Int64s]:
-    """The column with b"" in place of nulls, the zigzag lengths of its values (-1 for null), and
-    the values' sizes in bytes."""
+    """Returns the column with b"" in place of nulls, the zigzag lengths of its values (-1 for
+    null), and the values' sizes in bytes."""
     missing = None
     if column.null_count:
         missing = np.asarray(column.is_null())
@@ -104,7 +104,7 @@ def _origin_suffix(origins: Origins, count: int) -> pa.BinaryArray:
 
 
 def _varint_sizes(numbers: UInt64s) -> Int64s:
-    """The number of bytes of each number as a varint."""
+    """Returns the number of bytes of each number as a varint."""
     sizes = np.ones(len(numbers), np.int64)
     for bits in range(7, int(numbers.max()).bit_length(), 7):
         sizes += numbers >= np.uint64(1 << bits)
@@ -112,8 +112,8 @@ def _varint_sizes(numbers: UInt64s) -> Int64s:
 
 
 def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
-    """Each row's varints, one after the other. None stands for a column whose varint is 0 (one
-    byte) in every row."""
+    """Returns each row's varints, one after the other. None stands for a column whose varint is 0
+    (one byte) in every row."""
     count = next(len(column) for column in columns if column is not None)
     widths = [1 if c is None else max(-(-int(c.max()).bit_length() // 7), 1) for c in columns]
     matrix = np.zeros((count, sum(widths)), np.uint8)

@@ -28,8 +28,8 @@ class Header(NamedTuple):
 
 
 def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header]:
-    """The headers of one record. Raises CorruptBatch if the headers do not fill payload[at:end]
-    exactly."""
+    """Yields the headers of one record. Raises CorruptBatch if the headers do not fill
+    payload[at:end] exactly."""
     count, at = _varint(payload, at, end)
     if count < 0:
         raise CorruptBatch("a record has a negative number of headers")
@@ -48,8 +48,9 @@ def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header
 
 
 def headers_column(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> pa.Array:
-    """The headers of many records as a column of the type `COLUMN`. A record without headers is
-    null, as in Spark's own Kafka source. Bytes of a key that are not UTF-8 are replaced."""
+    """Returns the headers of many records as a column of the type `COLUMN`. A record without
+    headers is null, as in Spark's own Kafka source. Bytes of a key that are not UTF-8 are replaced.
+    """
     rows = [
         [{"key": key.decode("utf-8", "replace"), "value": value} for key, value in each] or None
         for each in (
@@ -60,7 +61,7 @@ def headers_column(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> pa.A
 
 
 def _varint(payload: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
-    """One zigzag varint, and the position after it."""
+    """Returns one zigzag varint, and the position after it."""
     number = 0
     for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
         if at >= end:

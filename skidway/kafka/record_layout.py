@@ -53,6 +53,6 @@ class Origins:
 
 
 def binary_array(bounds: npt.NDArray[np.int32], data: Any, count: int) -> pa.BinaryArray:
-    """An array with the int32 offsets `bounds` and the bytes `data`; neither is copied."""
+    """Returns an array with the int32 offsets `bounds` and the bytes `data`; neither is copied."""
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     return pa.BinaryArray.from_buffers(pa.binary(), count, buffers)

@@ -46,7 +46,8 @@ def check_cluster_name(name: str | None) -> None:
 
 
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
-    """The name of the cluster whose brokers have the configs `broker_configs` (delivery.md, 1).
+    """Returns the name of the cluster whose brokers have the configs `broker_configs` (delivery.md,
+    1).
 
     All programs must use the same name; otherwise the audit cannot match their messages. So this
     function prefers the name that the brokers report. `configured` is for Apache Kafka, whose
@@ -63,7 +64,7 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
 
 
 def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:
-    """The sources of those `topics` that exist. `cluster_name` is the name of the client's
+    """Returns the sources of those `topics` that exist. `cluster_name` is the name of the client's
     cluster."""
     cluster = client.metadata(sorted(topics))
     existing = {name: topic for name, topic in cluster.topics.items() if topic.partitions}
@@ -77,7 +78,7 @@ def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict
 
 
 def _mirrored(configs: dict[str, str]) -> Source | None:
-    """The source in the topic configs of a mirror; None for any other topic."""
+    """Returns the source in the topic configs of a mirror, or None for any other topic."""
     if not configs.get(CLUSTER_CONFIG):
         return None
     return Source(

@@ -33,7 +33,7 @@ class Messages(NamedTuple):
     timestamp: int
 
     def sizes(self) -> list[int]:
-        """For each message, the largest number of bytes that the message can take in an
+        """Returns, for each message, the largest number of bytes that the message can take in an
         uncompressed batch."""
         if self.keys is None:
             values = [value or b"" for value in self.values]
@@ -82,15 +82,15 @@ class PendingBatch:
         self.size_bytes += size_bytes
 
     def encode(self, codec: Codec) -> EncodedBatch:
-        """The messages as a record batch."""
+        """Returns the messages as a record batch."""
         has_keys = self.keys.count(None) < len(self.keys)
         keys = pa.array(self.keys, pa.binary()) if has_keys else None
         times = np.array(self.timestamps, np.int64)
         return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
 
     def halves(self) -> tuple[Self, Self]:
-        """Two batches that together have the messages of this batch. There must be at least two
-        messages."""
+        """Returns two batches that together have the messages of this batch. There must be at least
+        two messages."""
         middle = len(self.values) // 2
         return self._part(0, middle), self._part(middle, len(self.values))
 
@@ -135,8 +135,8 @@ class Accumulator:
         self._full: deque[PendingBatch] = deque()
 
     def room(self, tp: TopicPartition, limit_bytes: int) -> int:
-        """How many more bytes the partition's open batch can take; 0 if the partition has no open
-        batch."""
+        """Returns how many more bytes the partition's open batch can take, or 0 if the partition
+        has no open batch."""
         batch = self._open.get(tp)
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
@@ -161,7 +161,7 @@ class Accumulator:
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
-        """The batches that are ready, oldest first; so the batches of one partition come in
+        """Yields the batches that are ready, oldest first; so the batches of one partition come in
         order."""
         while self._full:
             yield self._full.popleft()
@@ -172,9 +172,9 @@ class Accumulator:
             yield batch
 
     def next_deadline(self) -> float:
-        """The time at which the next batch is ready. If a batch is full, the time is -inf. If there
-        is no batch, the time is inf. Otherwise the time is the end of `linger.ms` for the oldest
-        batch."""
+        """Returns the time at which the next batch is ready. If a batch is full, the time is -inf.
+        If there is no batch, the time is inf. Otherwise the time is the end of `linger.ms` for the
+        oldest batch."""
         if self._full:
             return float("-inf")
         first = next(iter(self._open.values()), None)

@@ -31,7 +31,7 @@ class Buffer:
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
-        """Why no more messages are accepted; None while messages are accepted."""
+        """The reason why no more messages are accepted. None while messages are accepted."""
         self._settings = settings
         self._clock = clock
         self._wake = wake
@@ -155,8 +155,8 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """The partition of an open batch that has room for a message of `size_bytes`, and the size
-        of that room in bytes. If no such batch is open, begins a batch."""
+        """Returns the partition of an open batch that has room for a message of `size_bytes`, and
+        the size of that room in bytes. If no such batch is open, begins a batch."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:

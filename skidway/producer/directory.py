@@ -43,8 +43,8 @@ class Directory:
         self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """A topic. Raises KafkaError if the topic does not exist after `timeout_s`. Raises
-        Unreachable if no broker answers.
+        """Returns what the producer knows about a topic. Raises KafkaError if the topic still does
+        not exist after `timeout_s`. Raises Unreachable if no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
         the topic again. If the known topic has the partition, but its metadata is older
@@ -111,7 +111,7 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """The topic as it is now. Raises KafkaError if the topic does not exist. Raises
+        """Returns the topic as it is now. Raises KafkaError if the topic does not exist. Raises
         BrokerUnreachable if no broker answers."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
@@ -120,8 +120,8 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """The topic's limit for the size of a batch. If the broker does not return this limit, the
-        producer later halves a batch that is too large."""
+        """Returns the topic's limit for the size of a batch. If the broker does not return this
+        limit, the producer later halves a batch that is too large."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

@@ -21,7 +21,9 @@ from skidway.errors import UsageError
 from skidway.kafka.partitioning import of_key, of_keys
 
 COLUMN_LEAST = 50
-"""A smaller number of keys is hashed one by one, because making a column also costs time."""
+"""If there are fewer keys than this, they are hashed one by one, because making a column also costs
+time.
+"""
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """A function from key, value and number of partitions to a partition."""
@@ -39,7 +41,8 @@ def segments(
     partition: int | None,
     partitioner: Partitioner | None,
 ) -> list[Segment]:
-    """The partition of each message. Consecutive messages to one partition are one segment."""
+    """Returns the partition of each message. Consecutive messages to one partition are one
+    segment."""
     if partition is not None and not 0 <= partition < count:
         raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
     if partition is not None or (partitioner is None and keys.count(None) == len(keys)):
@@ -60,7 +63,8 @@ def segments(
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
-    """The partition that the function chooses. Raises UsageError if there is no such partition."""
+    """Returns the partition that the function chooses. Raises UsageError if there is no such
+    partition."""
     partition = partitioner(key, value, count)
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")
@@ -68,8 +72,8 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
-    """The partition of each key if the topic has `count` partitions; None for a message without
-    key."""
+    """Returns the partition of each key if the topic has `count` partitions, or None for a message
+    without key."""
     if len(keys) < COLUMN_LEAST:
         return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]
@@ -88,7 +92,7 @@ class StickyPartitions:
         self._present: dict[str, int] = {}
 
     def present(self, topic: str) -> int | None:
-        """The partition whose batch is being filled; None if there is none."""
+        """Returns the partition whose batch is being filled, or None if there is none."""
         return self._present.get(topic)
 
     def next(self, topic: str, available: Sequence[int]) -> int:

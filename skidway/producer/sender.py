@@ -31,7 +31,7 @@ class Batches(Protocol):
         ...
 
     def next_deadline(self) -> float:
-        """When the next batch will be ready."""
+        """Returns the time at which the next batch will be ready."""
         ...
 
     def delivered(self, batch: PendingBatch, base_offset: int) -> None:
@@ -118,7 +118,7 @@ class Sender:
                 os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The partitions whose batches are being retried, each with the last error."""
+        """Returns the partitions whose batches are being retried, each with the last error."""
         return self._troubles
 
     def stop(self) -> None:

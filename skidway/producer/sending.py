@@ -33,7 +33,7 @@ class _Piece(NamedTuple):
     timestamps: Sequence[int]
 
     def metadata(self, index: int) -> RecordMetadata:
-        """The metadata of message `index` of the piece."""
+        """Returns the metadata of message `index` of the piece."""
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
 

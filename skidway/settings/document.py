@@ -32,7 +32,7 @@ class SettingDoc:
 
 
 def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
-    """Every setting of a class. The settings of a section follow the section."""
+    """Returns every setting of a class. The settings of a section follow the section."""
     docs: list[SettingDoc] = []
     for key, spec in specs(cls).items():
         section = _section_of(spec.shape)
@@ -47,7 +47,8 @@ def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
 
 
 def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
-    """An example file. Required settings are set; other settings are comments with their defaults.
+    """Returns an example file. Required settings are set; other settings are comments with their
+    defaults.
 
     If `active` is True, the other settings are set to their defaults, too. Loading such a file
     produces the defaults.
@@ -83,8 +84,8 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
 
 
 def _written_out(spec: Spec) -> bool:
-    """Whether the default can be written into a file. For a list of sections, only a sample can be
-    written."""
+    """Returns whether the default can be written into a file. For a list of sections, only a sample
+    can be written."""
     return _writable(spec.default) and _section_of(spec.shape) is None
 
 

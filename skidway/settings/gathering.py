@@ -40,8 +40,8 @@ def merge(tree: Tree, over: Tree) -> None:
 
 
 def keys(cls: type[Any]) -> list[str]:
-    """Every key that may be written. The key of a section is followed by the dotted keys of the
-    section's settings (`section.key`)."""
+    """Returns every key that may be written. The key of a section is followed by the dotted keys of
+    the section's settings (`section.key`)."""
     found: list[str] = []
     for key, spec in specs(cls).items():
         found.append(key)

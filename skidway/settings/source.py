@@ -74,7 +74,8 @@ def read_file(path: Path) -> Section:
 
 
 def text_of(section: Section, key: str) -> str | None:
-    """The text of one key, flat or nested; None if the key is missing or has no scalar."""
+    """Returns the text of one key, flat or nested, or None if the key is missing or has no
+    scalar."""
     found = None
     for name, node in section.entries:
         if name.text == key and isinstance(node, Scalar) and not node.is_null:

@@ -103,7 +103,7 @@ _tables: dict[type[Any], dict[str, Spec]] = {}
 
 
 def specs(cls: type[Any]) -> dict[str, Spec]:
-    """The settings of a class by key, in the order in which the class declares them."""
+    """Returns the settings of a class by key, in the order in which the class declares them."""
     if cls not in _tables:
         _tables[cls] = _table(cls)
     return _tables[cls]

@@ -44,14 +44,14 @@ PREFIX = "skidway-"
 
 
 def names() -> list[str]:
-    """The file names of all units, sorted."""
+    """Returns the file names of all units, sorted."""
     files = resources.files(__name__).iterdir()
     return sorted(file.name for file in files if file.name.endswith(SUFFIXES))
 
 
 def text(unit: str) -> str:
-    """The text of a unit's file. `unit` is the file's name, or a short form of it, such as agent,
-    audit-count@ or loader.timer.
+    """Returns the text of a unit's file. `unit` is the file's name, or a short form of it, such as
+    agent, audit-count@ or loader.timer.
 
     Raises UsageError for an unknown unit.
     """
@@ -63,6 +63,6 @@ def text(unit: str) -> str:
 
 
 def description(unit: str) -> str:
-    """The unit's Description."""
+    """Returns the unit's Description."""
     lines = text(unit).splitlines()
     return next(line for line in lines if line.startswith("Description=")).partition("=")[2]

@@ -121,7 +121,7 @@ class Confluent:
         self._member.close()
 
     def committed(self, group: str, topic: str, partitions: list[int]) -> dict[str, Any]:
-        """The committed offset of each partition; -1 if the partition has none."""
+        """Returns the committed offset of each partition, or -1 if the partition has none."""
         consumer = self._consumer(group)
         try:
             wanted = [TopicPartition(topic, each) for each in partitions]
@@ -131,8 +131,8 @@ class Confluent:
         return {"offsets": [-1 if each.offset == OFFSET_INVALID else each.offset for each in found]}
 
     def members(self, group: str) -> dict[str, Any]:
-        """The partitions of each member, as the coordinator describes the group. The list is empty
-        if the coordinator did not answer soon. The caller then has to ask again.
+        """Returns the partitions of each member, as the coordinator describes the group. The list
+        is empty if the coordinator did not answer soon. The caller then has to ask again.
 
         Each call makes a new client. The reason is a bug in librdkafka 2.16 (docs/clients.md). A
         client whose broker died may send nothing, and wait forever on a connection that the client

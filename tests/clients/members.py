@@ -43,7 +43,7 @@ class Member:
         return found
 
     def said(self, wanted: Callable[[bytes], bool]) -> list[bytes]:
-        """All lines of standard error so far that `wanted` accepts."""
+        """Returns all lines of standard error so far that `wanted` accepts."""
         return [line for line in self._said[:] if wanted(line)]
 
     def stop(self) -> None:

@@ -93,7 +93,8 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
     assert {name: counts["changed"] for name, counts in again.recap.items()} == dict.fromkeys(
         again.recap, 0
     ), again.changed
-    # The server was part of the run above, so this check is limited to the agents.
+    # The run above has already shown that nothing changes on the server, so this check is limited
+    # to the agents.
     checked = fleet.control.succeed("site", "--check", "--diff", "--limit", "agents")
     assert not checked.changed
 

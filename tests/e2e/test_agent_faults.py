@@ -33,7 +33,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     stage.result(story)
 
 
-# --- killed -------------------------------------------------------------------------------------
+# --- kills of the agent -------------------------------------------------------------------------
 
 
 @STORIES.add(is_quick=True)
@@ -113,7 +113,7 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
     trial.expect_complete()
 
 
-# --- a last line without its end ------------------------------------------------------------------
+# --- last lines without a line ending -------------------------------------------------------------
 
 
 @STORIES.add()
@@ -154,7 +154,7 @@ def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
     trial.expect_complete()
 
 
-# --- settings -----------------------------------------------------------------------------------
+# --- changed settings ---------------------------------------------------------------------------
 
 ONE_WORD = r"(?P<head>\S+) (?P<tail>.*)"
 TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
@@ -194,7 +194,7 @@ def parsed(lines: Sequence[str], pattern: str) -> list[tuple[str, ...]]:
     return [match.groups() for match in found if match is not None]
 
 
-# --- what does not fit ----------------------------------------------------------------------------
+# --- lines that do not fit ------------------------------------------------------------------------
 
 SCHEMA = Path(__file__).with_name("line.avsc")
 MISFITS = {

@@ -34,8 +34,9 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
     """If a load is killed after it has written its files and before its commit, none of its rows is
-    visible. The next load writes all rows again. The load after that removes the files of the
-    killed load from staging."""
+    visible. The next load writes all rows again. The load after that removes the killed load's
+    files from `staging`, the folder of files that are not committed.
+    """
     trial.write("app.log", LINES)
     trial.settle()
     loader = stopped_when(trial, lambda: bool(staged(trial)))

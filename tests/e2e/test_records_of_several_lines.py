@@ -1,5 +1,6 @@
-"""Records of several lines, and logs of containers, become rows: each record one row, although the
-agent is killed while the records are being written."""
+"""Each record of several lines, and each record of a container's log, becomes one row. This is so
+even if the agent is killed while the records are being written.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ STORIES = Stories()
 
 
 def write(trial: Trial, name: str, data: bytes) -> None:
-    """Appends to a log in two parts. Between them, the agent is killed while a line is half
-    written."""
+    """Appends `data` to a log in two parts. After the first part, which ends in the middle of a
+    line, the agent is killed and restarted.
+    """
     path = trial.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as log:
@@ -35,7 +37,7 @@ def values(trial: Trial, field: str = "line") -> list[str]:
 
 @STORIES.add(multiline={"type": "python", "timeout.ms": 10_000})
 def traces(trial: Trial) -> Told:
-    """The lines of a stack trace are one row with the log line before them."""
+    """A stack trace and the log line before it become one row."""
     sample = (TRACES / "python.txt").read_text()
     write(trial, "app.log", sample.replace("=== ", "").encode())
     trial.settle()

@@ -6,10 +6,12 @@ checkpoints, sends seals and declares losses by the rules of docs/delivery.md. C
 count records. The collector gets the messages in any order and may get a message more than once.
 After each message the test asks the real code of the audit which buckets are complete.
 
-A seal's W is the time up to which the seal says that the agent's counts are final. A bucket is due
-when it is over and the lateness has passed. A last word is a final seal. D0 to D5 in the following
-list are kinds of lines and buckets. The audit may not report a bucket of the kind D3 as complete.
-If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
+A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
+up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
+which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
+passed. A last word is a final seal. D0 to D5 in the following list are kinds of lines and buckets.
+The audit may not report a bucket of the kind D3 as complete. If it reports a bucket as complete, no
+line of the other kinds may be missing in the bucket's rows:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the seal's W
@@ -102,8 +104,8 @@ class Faults:
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
     - latenesses: the agent's lateness and the audit's lateness are random and may differ.
-    - agents_word (breaks a rule): the audit assumes that lost lines are late by at most the agent's
-      lateness, even if the audit's own lateness is larger.
+    - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
+      lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
     - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
       hour behind, or an hour ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
@@ -378,8 +380,10 @@ class World:
     def beyond_assumption(self, line: Line) -> bool:
         """Returns whether the audit assumes that an unread line that vanished did not exist. The
         audit assumes this only if two conditions are true. First, the line is older than the last
-        seal's time W by more than the larger of the agent's lateness and the audit's lateness.
-        Second, no delta has touched the line's bucket since that seal."""
+        seal's time W by more than the lateness. (If the agent and the audit have different settings
+        for the lateness, the larger one counts.) Second, no delta since that seal has counts of the
+        line's bucket.
+        """
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -399,9 +403,10 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Restores an older copy of the agent's state. The agent then acts as if an operator had
-        told it to continue. It begins a new epoch, and gives each file a new id that covers only
-        bytes after the file's current end."""
+        """Restores an older copy of the agent's state, and lets the agent continue with it, as
+        after an operator's permission. The agent begins a new epoch, and gives each file a new id
+        that covers only bytes after the file's current end.
+        """
         if self.copy is None:
             return
         teller, _, _ = self.copy
@@ -410,8 +415,8 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # The audit assumes that no unread line is older than the last seal's W minus the
-                # lateness.
+                # These faults can leave unread lines that are older than the last seal's W minus
+                # the lateness. The audit assumes that there are no such lines.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
         self.known |= set(self.files)
@@ -492,7 +497,9 @@ class World:
     def fold(self, messages: list[Message]) -> Evidence:
         """Returns the evidence that the messages contain. If `messages` is `delivered`, returns the
         evidence that the running collector has. Otherwise returns the evidence of a collector that
-        is rebuilt from the topic. Such a collector counts no message as received live."""
+        is rebuilt from the topic. For a rebuilt collector, no message counts as received live, that
+        is, read as soon as it was sent.
+        """
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -786,8 +793,9 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 def _blind_to_touches(evidence: Evidence) -> None:
     """Makes the audit ignore a seal's `at`, which is the number of the last delta that the agent
-    had made when it noted the seal. The seal then also counts for buckets that later deltas
-    touch."""
+    had made when it noted the seal. A seal should not count for a bucket if a later delta has
+    counts of the bucket. With this change, the seal counts for such buckets, too.
+    """
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 

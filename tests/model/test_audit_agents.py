@@ -2,13 +2,13 @@
 one after the other or at once.
 
 An agent loses its state, and a second agent begins. The second agent reads every file from the
-beginning, even the lines that the first agent has delivered. In other schedules the state of an
-earlier agent is restored, and this agent continues at its old positions, although the other agent
-has read further. In still other schedules both agents run at the same time. Files are moved to
-names that no pattern matches, and back. Files are small when they are announced, and grow later.
+beginning, even the lines that the first agent has delivered. In other schedules the state of the
+first agent is restored. The first agent then continues at its old positions, although the second
+agent has read further. In still other schedules both agents run at the same time. Files are moved
+to names that no pattern matches, and back. Files are small when they are announced, and grow later.
 Disks get new device numbers. Files are truncated or deleted, and the next file gets the same inode
 and the same first bytes. The time of a line is its event time or the time at which the agent read
-it. The collector gets the messages in any order and may get a message more than once. Only
+it. The collector gets the messages in any order and may get a message more than once. But
 announcements reach the collector without delay, because an agent announces a file before it sends
 the file's records. After each message the test asks the real code of the audit which buckets are
 complete. The model remembers each delivery of each line, so it knows which lines were delivered
@@ -16,7 +16,8 @@ twice. The test checks:
 
     a bucket that the audit reports as complete contains no second delivery of a line
 
-At the end of a run, every bucket that began after an agent last read lines again must be complete.
+At the end of a run, some buckets must be complete. These are the buckets that began after the last
+time at which an agent read lines that another agent had already read.
 """
 
 from __future__ import annotations
@@ -118,12 +119,13 @@ class Faults:
 
 
 FULL = 3
-"""The number of lines that fill a fingerprint."""
+"""A fingerprint covers at most this many lines, the first lines of a file."""
 
 
 class Inode(NamedTuple):
-    """The inode that has a content. `number` is the inode's number, and `born` is the file's number
-    among all files that ever existed."""
+    """The inode in which a content is stored. `number` is the inode's number, which a later file
+    may get again. `born` is the file's number among all files that ever existed.
+    """
 
     number: int
     born: int
@@ -562,8 +564,9 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Returns the buckets that began after the newest agent had sealed everything that other
-        agents had read.
+        """Returns the buckets that began after a certain seal of the newest agent. This is the
+        first seal whose time is later than the last message of every other agent, and later than
+        every time of `may_double`.
 
         An agent seals in two steps. First it notes the seal. When it has read all lines that were
         in the files at that time, it sends the seal. Deltas before the seal count the lines that
@@ -696,8 +699,9 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Makes the audit ignore the time of the old agent's last message, as if the new agent's first
-    seal were enough."""
+    """Makes the audit ignore the time of the old agent's last message. The audit then trusts every
+    bucket after the new agent's first seal.
+    """
     _change(evidence, until_ms=0)
 
 
@@ -710,16 +714,18 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore which agents read the same files. With clocks that are always right,
-    it would not need to know this."""
+    """Makes the audit ignore which agents read the same files. The audit needs this knowledge only
+    if clocks may be wrong.
+    """
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:
-    """Makes the audit ignore the offsets of messages, as if the host's clock showed which agent
-    began last."""
+    """Makes the audit ignore the offsets of messages. The audit then trusts the host's clock to
+    find out which agent began last.
+    """
     evidence.offsets.clear()
 
 

@@ -116,7 +116,9 @@ def _ids(faults: Faults) -> str:
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """The audit never reports an incomplete bucket (time window) as complete, even if a mirror
     loses offsets, counters count again, rows are misplaced, topics are created again and records
-    expire. In the end every bucket is complete in which all tiers have counted the same lines."""
+    expire. In the end, if all tiers have counted the same lines of a bucket, the audit reports the
+    bucket as complete.
+    """
     _run_all(seeds(RUNS), faults)
 
 
@@ -321,8 +323,9 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """If the rule about numbers and chains is left out, the same schedules lead a new collector to
-    a false verdict "complete", and the model notices this. With this rule, the audit uses the
-    numbers and chains of messages to notice missing messages."""
+    """The audit notices missing messages in two ways: messages are numbered, and each message names
+    the last earlier message about the same bucket (a chain). If this rule is left out, the same
+    schedules lead a new collector to a false verdict "complete", and the model notices this.
+    """
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

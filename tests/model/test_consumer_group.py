@@ -388,6 +388,7 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """If a member claims a partition and gets no answer, it must withdraw this claim. The model
-    notices if the member never does so. Then no member would read the partition."""
+    """If a member claims a partition and gets no answer, it must withdraw this claim. If it never
+    did so, no member would read the partition. The model notices this.
+    """
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

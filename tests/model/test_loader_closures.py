@@ -1,12 +1,13 @@
 """A loader that drops the marks of closed files loads the same rows as a loader that keeps all
 marks forever, and its tables stay small. A mark says how far a file is loaded.
 
-The tests run the real code of the feed, of the rules for closed files, and of the tables and their
-files. Agents, logs, a mirror and clocks are simulated. Each schedule contains late copies of
-records, loaders that lag behind, and audit messages that are sent again. An old connection delivers
-late copies up to LATE_MS after the file was closed. Each schedule also has one of three faults.
-Either the agents' clocks are wrong, or the loader's clock is wrong, or the topic is a mirror that
-lags behind the mirrored audit topic. The rules do not cover several of these faults at once.
+The tests run the real code of the feed (the reader of the audit topic), of the rules for closed
+files, and of the tables and their files. Agents, logs, a mirror and clocks are simulated. Each
+schedule contains late copies of records, loaders that lag behind, and audit messages that are sent
+again. An old connection delivers late copies up to LATE_MS after the file was closed. Each schedule
+also has one of three faults. Either the agents' clocks are wrong, or the loader's clock is wrong,
+or the topic is a mirror that lags behind the mirrored audit topic. The rules do not cover several
+of these faults at once.
 """
 
 from __future__ import annotations

@@ -436,8 +436,10 @@ def _read_manifests(
 
 
 def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, DataFile]]]:
-    """Returns the number of the oldest manifest that is still valid. Also returns, for each load
-    with a checkpoint, the files with which a reader of the manifests may begin."""
+    """Returns the number of the oldest manifest that is still valid. Also returns the checkpoints
+    by the numbers of their loads. A checkpoint is the set of files with which a reader may begin,
+    instead of reading the manifests up to that load.
+    """
     found = {
         numbers: data
         for path, data in files.items()

@@ -78,8 +78,9 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """Runs the steps and then `end`. Returns the simulated site and the buckets (time windows) that
-    are complete at the end."""
+    """Runs the random steps of the simulated site, and then calls `end`. Returns the simulated site
+    and the buckets (time windows) that are complete at the end.
+    """
     for _ in range(steps):
         world.step()
         if world.wrong:

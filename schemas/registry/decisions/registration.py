@@ -58,9 +58,8 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
     request contains a version number or an id, the subject's version must also have that number or
     id.
 
-    The two schemas also count as the same if they differ only in their references: the request's
-    schema declares all of its types itself, and the version's schema references some of these
-    types.
+    The request's schema may itself declare types that the version's schema takes from references.
+    If the two schemas do not differ in any other way, they count as the same.
     """
     wanted = [
         each

@@ -5,7 +5,8 @@ which are easily forgotten:
 
 - every answer of every route is JSON with the registry's content type. If the client accepts only
   another content type for JSON, the answer has that content type. Every error is an object with the
-  keys `error_code` and `message`, because serializers probe routes and read these two keys
+  keys `error_code` and `message`, because serializers try out routes, and read these two keys of
+  the answers
 - subjects in paths are percent-encoded and may contain `/`. So routes match the path as the client
   sent it, before it is decoded
 - booleans in queries are `true`, `True` or `1`. The registry ignores unknown query parameters. A

@@ -108,7 +108,7 @@ def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
         try:
             return {"schema": state.parsed.of(kept).inlined()}
         except SchemaInvalid:
-            pass  # this version of the program cannot read the schema
+            pass  # this version cannot read the schema: answer with the text as it is
     answer: dict[str, Any] = {"schema": kept.text}
     if kept.references:
         answer["references"] = [

@@ -29,11 +29,11 @@ class Call(Protocol):
         ...
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """The whole request, in pieces that are sent one after the other."""
+        """Returns the whole request, in pieces that are sent one after the other."""
         ...
 
     def read(self, body: memoryview, version: int) -> Any:
-        """The response. Raises ProtocolError if the body is not a valid response."""
+        """Returns the response. Raises ProtocolError if the body is not a valid response."""
         ...
 
 
@@ -54,7 +54,7 @@ class MessageCall:
         return [request_frame(self.api, version, correlation_id, client_id, body)]
 
     def read(self, body: memoryview, version: int) -> Response:
-        """The response message."""
+        """Returns the response message."""
         return decode(self.response, body, version)
 
 
@@ -78,13 +78,13 @@ class ProduceCall:
         return self.acks != 0
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """The request in pieces; each batch is a piece of its own and is not copied."""
+        """Returns the request in pieces; each batch is a piece of its own and is not copied."""
         return produce.write_request(
             correlation_id, client_id, version, self.acks, self.timeout_ms, self.data
         )
 
     def read(self, body: memoryview, version: int) -> produce.ProduceAnswer:
-        """The result of each batch."""
+        """Returns the result of each batch."""
         return produce.parse_response(body, version)
 
 
@@ -105,5 +105,5 @@ class FetchCall:
         return [fetch_request.write_request(correlation_id, client_id, version, self.request)]
 
     def read(self, body: memoryview, version: int) -> fetch_response.FetchAnswer:
-        """The response; its batches are views of the body."""
+        """Returns the response; its batches are views of the body."""
         return fetch_response.parse_response(body, version)

@@ -98,8 +98,8 @@ class Client:
             self._watcher.close()
 
     def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
-        """The brokers, and the named topics (None means all topics). A topic that does not exist
-        has an error."""
+        """Returns the brokers, and the named topics (None means all topics). A topic that does not
+        exist has an error."""
         cluster = cluster_of(self._ask(metadata_call(topics), self._any_address))
         self.picture.learned(cluster)
         return cluster
@@ -173,14 +173,15 @@ class Client:
         return self._ask_controller(call, requests.created_partitions)
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The settings of topics. Raises KafkaError when one of the topics does not exist."""
+        """Returns the settings of topics. Raises KafkaError when one of the topics does not
+        exist."""
         if not names:
             return {}
         call = requests.describe_configs_call(ResourceType.TOPIC, names)
         return requests.described_configs(self._ask(call, self._any_address))
 
     def config_entries(self, topic: str) -> list[ConfigEntry]:
-        """Every setting of a topic, with its source. Raises KafkaError if there is no such
+        """Returns every setting of a topic, with its source. Raises KafkaError if there is no such
         topic."""
         call = requests.describe_configs_call(ResourceType.TOPIC, [topic])
         return requests.config_entries(self._ask(call, self._any_address))[topic]
@@ -195,13 +196,13 @@ class Client:
         return requests.altered_configs(self._ask(call, self._any_address))[topic]
 
     def log_dirs(self, broker: Broker) -> list[LogDir]:
-        """The log directories of a broker, and their contents. Raises UnsupportedVersion if the
-        broker cannot describe them."""
+        """Returns the log directories of a broker, and their contents. Raises UnsupportedVersion if
+        the broker cannot describe them."""
         response = self._ask(requests.describe_log_dirs_call(), _always(broker.address))
         return requests.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
-        """The settings of the broker with the lowest id among the brokers that answer."""
+        """Returns the settings of the broker with the lowest id among the brokers that answer."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])

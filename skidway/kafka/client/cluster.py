@@ -92,7 +92,7 @@ class Cluster:
     topics: Mapping[str, TopicMetadata]
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader; None if the address is unknown."""
+        """Returns the address of a partition's leader, or None if the address is unknown."""
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None
@@ -157,7 +157,7 @@ class ListedOffset(NamedTuple):
 
 
 def cluster_of(response: MetadataResponse) -> Cluster:
-    """A Metadata response as a `Cluster`."""
+    """Returns a Metadata response as a `Cluster`."""
     return Cluster(
         response.cluster_id,
         response.controller_id,
@@ -187,7 +187,8 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
 
 
 def code_of(number: int) -> ErrorCode:
-    """The error code of a number from the wire. An unknown number is UNKNOWN_SERVER_ERROR."""
+    """Returns the error code of a number from the wire. An unknown number is
+    UNKNOWN_SERVER_ERROR."""
     try:
         return ErrorCode(number)
     except ValueError:
@@ -195,8 +196,8 @@ def code_of(number: int) -> ErrorCode:
 
 
 def parse_bootstrap(servers: str) -> tuple[Address, ...]:
-    """The addresses in a list like `host:port,host:port`. The port may be left out; IPv6 addresses
-    need brackets.
+    """Returns the addresses in a list like `host:port,host:port`. The port may be left out; IPv6
+    addresses need brackets.
 
     Raises UsageError, which quotes the part that is not an address.
     """

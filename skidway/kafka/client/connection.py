@@ -100,7 +100,7 @@ class Connection:
 
     @property
     def in_flight_count(self) -> int:
-        """Calls that are neither answered nor failed."""
+        """The number of calls that are neither answered nor failed."""
         return len(self._sent) + len(self._waiting) + len(self._silent)
 
     @property
@@ -125,7 +125,7 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """The next pieces to send, at most as many as one sendmsg takes."""
+        """Returns the next pieces to send, at most as many as one sendmsg takes."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]
@@ -146,7 +146,7 @@ class Connection:
     # the reading side
 
     def space(self) -> memoryview:
-        """The memory for the bytes that are received next."""
+        """Returns the memory for the bytes that are received next."""
         return self._reader.space()
 
     def received(self, count: int) -> None:
@@ -156,12 +156,12 @@ class Connection:
             self._take(frame)
 
     def answers(self) -> list[Answer]:
-        """The answers that have come since the last call."""
+        """Returns the answers that have come since the last call."""
         found, self._answers = self._answers, []
         return found
 
     def abandoned(self) -> list[int]:
-        """Tickets of all calls that this connection will never answer."""
+        """Returns the tickets of all calls that this connection will never answer."""
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
         tickets += [ticket for _, ticket in self._silent]
         return tickets + [each.ticket for each in self._waiting]

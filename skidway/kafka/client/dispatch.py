@@ -58,7 +58,7 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # with batches; next in turn first
+        self._active: dict[TopicPartition, None] = {}  # partitions with batches, in turn order
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
@@ -98,8 +98,8 @@ class Dispatch:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
-        """The requests to send now, in the order of sending. From this call on, these requests are
-        treated as sent.
+        """Returns the requests to send now, in the order of sending. From this call on, these
+        requests are treated as sent.
         """
         self._settle_changed()
         requests: list[Planned] = []
@@ -144,8 +144,8 @@ class Dispatch:
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """The outcomes of batches since the last call. The outcomes for one partition are in the
-        order in which its batches were sent."""
+        """Returns the outcomes of batches since the last call. The outcomes for one partition are
+        in the order in which its batches were sent."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()
@@ -162,7 +162,8 @@ class Dispatch:
         self._identity = Identity(producer_id, epoch, generation)
 
     def next_deadline(self, now: float) -> float | None:
-        """When the next refused batch may be sent again (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which the next refused batch may be sent
+        again."""
         times = (self._outboxes[tp].retry_at for tp in self._active)
         return min((each for each in times if each > now), default=None)
 
@@ -180,7 +181,7 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """The active partitions whose leader can be reached, grouped by the address of the
+        """Returns the active partitions whose leader can be reached, grouped by the address of the
         leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
@@ -207,7 +208,8 @@ class Dispatch:
     def _request(
         self, address: Address, boxes: list[Outbox], now: float, wall_ms: int
     ) -> Planned | None:
-        """One request with a batch of each partition that may send, up to the size limit."""
+        """Returns one request with a batch of each partition that may send, up to the size
+        limit."""
         entries: dict[TopicPartition, OutboxEntry] = {}
         data: list[TopicBuffers] = []
         size = 0

@@ -149,7 +149,7 @@ class Fetching:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float
     ) -> list[PlannedFetch]:
-        """The fetches to send now. From this call on, these fetches are treated as sent."""
+        """Returns the fetches to send now. From this call on, these fetches are treated as sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         self._resting = {where: until for where, until in self._resting.items() if now < until}
@@ -190,7 +190,7 @@ class Fetching:
             self._later(tp, generation, now, "the connection ended")
 
     def take(self) -> list[Fetched]:
-        """The batches that were fetched. Moves the positions past them."""
+        """Returns the batches that were fetched. Moves the positions past them."""
         found: list[Fetched] = []
         while self._ready:
             ready = self._ready.popleft()
@@ -201,8 +201,8 @@ class Fetching:
         return found
 
     def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
-        """The error that stopped a partition; each error is returned once. Call this method after
-        `take`, because the batches that were fetched before an error come first.
+        """Returns the error that stopped a partition; each error is returned once. Call this method
+        after `take`, because the batches that were fetched before an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that does not go away
         with time. To read the partition again, the caller has to call `seek` for it.
@@ -220,9 +220,9 @@ class Fetching:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """The partitions whose reading was interrupted since the last call, each with the newest
-        reason. The reading continues by itself. A mirror, which compares the last batch of its own
-        log with the source, must compare again after an interruption.
+        """Returns the partitions whose reading was interrupted since the last call, each with the
+        newest reason. The reading continues by itself. A mirror, which compares the last batch of
+        its own log with the source, must compare again after an interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -233,7 +233,7 @@ class Fetching:
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """When the next wait before a fetch ends (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which the next wait before a fetch ends."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)
@@ -336,8 +336,8 @@ class Fetching:
 
 
 def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
-    """The whole batches that contain a position or come after it, and the position after these
-    batches.
+    """Returns the whole batches that contain a position or come after it, and the position after
+    these batches.
 
     A batch is bad if it is damaged, or if offsets do not rise. If good batches come before a bad
     batch, only the good batches are returned, and a later call finds the bad batch. If the first

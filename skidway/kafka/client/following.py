@@ -7,7 +7,7 @@ calls `turn` after the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
-    source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # the checkpoint is the log end
+    source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # continues at our log end
 
     for fd, readable, writable in epoll_events:
         if not source.ready(fd, readable, writable): ...        # the broker's own socket
@@ -119,13 +119,16 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection most recently ended or could not be opened, as text for people."""
+        """The reason why a connection most recently ended or could not be opened, as text for
+        people.
+        """
         return self._session.last_failure
 
     @property
     def failure_count(self) -> int:
-        """How many connections have ended or could not be opened. If the number changes, there was
-        an interruption."""
+        """The number of connections that have ended or could not be opened. If the number changes,
+        there was an interruption.
+        """
         return self._session.failure_count
 
     @property
@@ -213,7 +216,9 @@ class LoopClient:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the next turn is due even if nothing arrives (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which the next turn is due, even if nothing
+        arrives.
+        """
         if self.has_news:
             return self._clock.monotonic()
         times = (self._session.next_deadline, self._pump.next_deadline(self._clock.monotonic()))
@@ -224,7 +229,8 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Monotonic seconds. Marks all readings as interrupted if the last call was long ago.
+        """Returns the present time (monotonic seconds). Marks all readings as interrupted if the
+        last call was long ago.
 
         A long time without a call means that the loop or the whole machine stood still. Answers in
         the sockets may be old, and the next fetch may read another topic of the same name.

@@ -30,7 +30,7 @@ def find_coordinator_call(group: str) -> MessageCall:
 
 
 def coordinator(response: FindCoordinatorResponse) -> Address:
-    """The coordinator's address. Raises KafkaError if there is no coordinator now."""
+    """Returns the coordinator's address. Raises KafkaError if there is no coordinator now."""
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     return Address(response.host, response.port)
@@ -53,7 +53,7 @@ def commit_offsets_call(group: str, offsets: Mapping[TopicPartition, int]) -> Me
 
 
 def refused_offsets(response: OffsetCommitResponse) -> dict[TopicPartition, KafkaError]:
-    """The partitions whose offsets were not stored, with the errors."""
+    """Returns the partitions whose offsets were not stored, with the errors."""
     return {
         TopicPartition(topic.name, row.partition_index): error_for(row.error_code)
         for topic in response.topics

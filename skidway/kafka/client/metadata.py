@@ -31,7 +31,9 @@ _NOTHING = Cluster(None, -1, {}, {})
 
 
 def metadata_call(topics: Iterable[str] | None) -> MessageCall:
-    """A request for some topics, or for all (None). It never creates a topic."""
+    """Returns a Metadata request for some topics, or for all topics (None). The request never
+    creates a topic.
+    """
     wanted = None if topics is None else tuple(MetadataRequestTopic(name=t) for t in topics)
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     return MessageCall(ApiKey.METADATA, lambda _: request, MetadataResponse)
@@ -65,7 +67,7 @@ class Metadata:
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader. If the leader is unknown, `advance` will ask
+        """Returns the address of a partition's leader. If the leader is unknown, `advance` will ask
         for it."""
         address = self.cluster.leader(tp)
         if address is None:
@@ -74,7 +76,8 @@ class Metadata:
         return address
 
     def topic_id(self, topic: str) -> str:
-        """A topic's id in the last answer, as 32 hexadecimal digits; "" if it is unknown."""
+        """Returns a topic's id in the last answer, as 32 hexadecimal digits, or "" if it is
+        unknown."""
         found = self.cluster.topics.get(topic)
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
@@ -84,12 +87,12 @@ class Metadata:
         self._stale = True
 
     def addresses(self) -> list[Address]:
-        """Every known broker, then the addresses of `bootstrap`; each address once."""
+        """Returns every known broker, then the addresses of `bootstrap`; each address once."""
         known = [broker.address for broker in self.cluster.brokers.values()]
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """A broker that can be asked now. A connected broker is preferred. If no broker is
+        """Returns a broker that can be asked now. A connected broker is preferred. If no broker is
         connected, the known brokers take turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
@@ -119,8 +122,9 @@ class Metadata:
 
     @property
     def next_deadline(self) -> float | None:
-        """When to call `advance` again (monotonic seconds). None means that no call is due before
-        another event."""
+        """Returns the time (monotonic seconds) at which to call `advance` again. None means that no
+        call is due before another event.
+        """
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
@@ -140,7 +144,7 @@ class Metadata:
         self._due_at = now + self._backoff.next_s()
 
     def _is_complete(self) -> bool:
-        """Whether every wanted topic exists, and all its partitions have leaders."""
+        """Returns whether every wanted topic exists, and all its partitions have leaders."""
         for name in self._topics:
             topic = self.cluster.topics.get(name)
             if topic is None or topic.error is not ErrorCode.NONE:

@@ -141,8 +141,8 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """One address of the link's host. Each attempt to connect uses the host's next address. For
-        localhost, the first attempt uses ::1 and the second uses 127.0.0.1."""
+        """Returns one address of the link's host. Each attempt to connect uses the host's next
+        address. For localhost, the first attempt uses ::1 and the second uses 127.0.0.1."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None

@@ -12,11 +12,11 @@ would leave a hole in the log:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
-  in flight, such a broker may refuse an earlier batch and accept a later batch. So in four cases,
-  only one batch is in flight until the broker has acknowledged a batch: after a new identity
-  (producer id and epoch), a lost connection, a change of leader, or an hour without traffic. Also,
-  only one batch is in flight while event times are over an hour old, because Apache Kafka forgets
-  producers by event time.
+  in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
+  is in flight after any of four events: a new identity (producer id and epoch), a lost connection,
+  a change of leader, or an hour without traffic. This ends when the broker has acknowledged a
+  batch. Also, only one batch is in flight while event times are over an hour old, because Apache
+  Kafka forgets producers by event time.
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
@@ -177,7 +177,7 @@ class Outbox:
         return self._identity is None and bool(self._queue)
 
     def __iter__(self) -> Iterator[OutboxEntry]:
-        """Every undelivered batch, in send order."""
+        """Yields every undelivered batch, in send order."""
         yield from self._flight
         yield from self._queue
         yield from self._doomed
@@ -194,7 +194,7 @@ class Outbox:
         self._sequence, self._is_known = 0, False
 
     def next_entry(self, address: Address, now: float, wall_ms: int) -> OutboxEntry | None:
-        """The batch that may be sent to the leader at `address` now, or None."""
+        """Returns the batch that may be sent to the leader at `address` now, or None."""
         if self._draining or self._identity is None or now < self.retry_at:
             return None
         sent = sum(entry.state is BatchState.SENT for entry in self._flight)
@@ -255,8 +255,8 @@ class Outbox:
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """The deliveries for the owner: the acknowledged batches at the front, then the batches
-        that go back to the owner."""
+        """Returns the deliveries for the owner: the acknowledged batches at the front, then the
+        batches that go back to the owner."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
@@ -295,7 +295,7 @@ class Outbox:
         self.trouble = None
 
     def _window(self, address: Address, now: float, wall_ms: int) -> int:
-        """How many batches may be in flight now."""
+        """Returns how many batches may be in flight now."""
         if not self._idempotent:
             return self._max_in_flight
         idle_ms = max((now - self._acked_at) * 1000, wall_ms - self._acked_wall_ms)
@@ -317,7 +317,7 @@ class Outbox:
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
-        """Whether a retry is useless. A batch that arrives damaged is sent at most
+        """Returns whether a retry is useless. A batch that arrives damaged is sent at most
         `CORRUPT_TIMES_MAX` times: if it is damaged each time, the damage is in its own bytes."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1

@@ -115,7 +115,8 @@ class Producer:
         self._client.push()
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
-        """The deliveries since the last call. Waits at most `timeout_ms` for the first delivery.
+        """Returns the deliveries since the last call. Waits at most `timeout_ms` for the first
+        delivery.
 
         Returns early when one of the descriptors `wake` is readable. Deliveries of a partition
         come in the order of `send`, without holes.
@@ -154,7 +155,7 @@ class Producer:
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """How long to wait for the network before the next check."""
+        """Returns how long to wait for the network before the next check."""
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:
@@ -191,8 +192,8 @@ class Producer:
         self._take_identity(now)
 
     def _is_another(self, topic: str) -> bool:
-        """Whether the topic is bound to an id, and the cluster's topic of this name has another
-        id."""
+        """Returns whether the topic is bound to an id, and the cluster's topic of this name has
+        another id."""
         bound, found = self._topic_ids.get(topic), self._client.picture.topic_id(topic)
         return bound is not None and found not in ("", bound)
 

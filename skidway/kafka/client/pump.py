@@ -51,7 +51,9 @@ class FetchPump:
         picture.advance(session, now)
 
     def next_deadline(self, now: float) -> float | None:
-        """When to call `advance` again even if nothing arrives (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which to call `advance` again, even if nothing
+        arrives.
+        """
         times = [self._fetching.next_deadline(now), self._picture.next_deadline]
         if self._fetching.is_stalled:
             times.append(now + LOOK_AGAIN_S)

@@ -60,8 +60,8 @@ Results = dict[str, KafkaError | None]
 
 
 def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
-    """A request to one leader. It asks for the first offset at or after a time in each partition.
-    A time is in ms, or LATEST or EARLIEST."""
+    """Returns a request to one leader. It asks for the first offset at or after a time in each
+    partition. A time is in ms, or LATEST or EARLIEST."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time_ms in times.items():
         row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)
@@ -75,7 +75,7 @@ def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
 def listed_offsets(
     response: ListOffsetsResponse,
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    """The offset that was found for each partition, or its error."""
+    """Returns the offset that was found for each partition, or its error."""
     found: dict[TopicPartition, ListedOffset | KafkaError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -89,7 +89,7 @@ def listed_offsets(
 
 
 def create_topics_call(topics: Sequence[NewTopic], timeout_ms: int) -> MessageCall:
-    """A request to the controller to create topics."""
+    """Returns a request to the controller to create topics."""
     request = CreateTopicsRequest(
         topics=tuple(
             CreatableTopic(
@@ -109,12 +109,12 @@ def create_topics_call(topics: Sequence[NewTopic], timeout_ms: int) -> MessageCa
 
 
 def created_topics(response: CreateTopicsResponse) -> Results:
-    """For each topic an error, or None if the topic was created."""
+    """Returns for each topic an error, or None if the topic was created."""
     return {row.name: _error(row.error_code, row.error_message) for row in response.topics}
 
 
 def delete_topics_call(names: Sequence[str], timeout_ms: int) -> MessageCall:
-    """A request to the controller to delete topics."""
+    """Returns a request to the controller to delete topics."""
     return MessageCall(
         ApiKey.DELETE_TOPICS,
         lambda version: DeleteTopicsRequest.by_name(names, version, timeout_ms),
@@ -123,7 +123,7 @@ def delete_topics_call(names: Sequence[str], timeout_ms: int) -> MessageCall:
 
 
 def deleted_topics(response: DeleteTopicsResponse) -> Results:
-    """For each topic an error, or None if the topic was deleted."""
+    """Returns for each topic an error, or None if the topic was deleted."""
     rows = response.responses
     return {row.name: _error(row.error_code, row.error_message) for row in rows if row.name}
 
@@ -131,7 +131,7 @@ def deleted_topics(response: DeleteTopicsResponse) -> Results:
 def create_partitions_call(
     counts: Mapping[str, int], timeout_ms: int, *, validate_only: bool = False
 ) -> MessageCall:
-    """A request to the controller to add partitions to topics."""
+    """Returns a request to the controller to add partitions to topics."""
     request = CreatePartitionsRequest(
         topics=tuple(CreatePartitionsTopic(name=n, count=count) for n, count in counts.items()),
         timeout_ms=timeout_ms,
@@ -141,12 +141,12 @@ def create_partitions_call(
 
 
 def created_partitions(response: CreatePartitionsResponse) -> Results:
-    """For each topic an error, or None if the topic has its new partitions."""
+    """Returns for each topic an error, or None if the topic has its new partitions."""
     return {row.name: _error(row.error_code, row.error_message) for row in response.results}
 
 
 def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCall:
-    """A request for all settings of topics or of a broker."""
+    """Returns a request for all settings of topics or of a broker."""
     request = DescribeConfigsRequest(
         resources=tuple(
             DescribeConfigsResource(resource_type=kind, resource_name=name) for name in names
@@ -156,7 +156,7 @@ def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCa
 
 
 def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, str]]:
-    """The settings that have a value. Raises KafkaError if a resource has an error."""
+    """Returns the settings that have a value. Raises KafkaError if a resource has an error."""
     for row in response.results:
         if row.error_code:
             raise error_for(row.error_code, row.error_message or row.resource_name)
@@ -167,7 +167,7 @@ def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, 
 
 
 def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEntry]]:
-    """Every setting with its source. Raises KafkaError if a resource has an error."""
+    """Returns every setting with its source. Raises KafkaError if a resource has an error."""
     described_configs(response)
     return {
         row.resource_name: [
@@ -179,7 +179,7 @@ def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEn
 
 
 def alter_configs_call(topic: str, changes: ConfigChanges, *, validate_only: bool) -> MessageCall:
-    """A request to change a topic's settings."""
+    """Returns a request to change a topic's settings."""
     operations = (
         (ConfigOperation.SET, changes.set.items()),
         (ConfigOperation.DELETE, ((name, None) for name in changes.delete)),
@@ -201,19 +201,19 @@ def alter_configs_call(topic: str, changes: ConfigChanges, *, validate_only: boo
 
 
 def altered_configs(response: IncrementalAlterConfigsResponse) -> Results:
-    """For each topic an error, or None if the topic has its new settings."""
+    """Returns for each topic an error, or None if the topic has its new settings."""
     rows = response.responses
     return {row.resource_name: _error(row.error_code, row.error_message) for row in rows}
 
 
 def describe_log_dirs_call() -> MessageCall:
-    """A request to a broker for its log directories and their contents."""
+    """Returns a request to a broker for its log directories and their contents."""
     request = DescribeLogDirsRequest()
     return MessageCall(ApiKey.DESCRIBE_LOG_DIRS, lambda _: request, DescribeLogDirsResponse)
 
 
 def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
-    """The directories. Raises KafkaError if the broker refuses to list them."""
+    """Returns the directories. Raises KafkaError if the broker refuses to list them."""
     if response.error_code:
         raise error_for(response.error_code, "log directories")
     return [
@@ -233,7 +233,7 @@ def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
 
 
 def init_producer_id_call() -> MessageCall:
-    """A request to any broker for a producer id that was never used."""
+    """Returns a request to any broker for a producer id that was never used."""
     request = InitProducerIdRequest()
     return MessageCall(ApiKey.INIT_PRODUCER_ID, lambda _: request, InitProducerIdResponse)
 

@@ -87,7 +87,9 @@ class Link:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the attempt to connect, or the oldest call, times out (monotonic seconds)."""
+        """The time (monotonic seconds) at which the attempt to connect, or the oldest call, times
+        out.
+        """
         if self.connection is not None:
             return self.connection.next_deadline
         return self.dial_deadline
@@ -142,8 +144,8 @@ class ClientSession:
     # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Whether a call may be submitted: the address is not in backoff, and has room for another
-        call."""
+        """Returns whether a call may be submitted: the address is not in backoff, and has room for
+        another call."""
         link = self._links.get(LinkKey(address, channel))
         if link is None:
             return True
@@ -151,7 +153,8 @@ class ClientSession:
         return not waiting and link.in_flight_count < CALLS_PER_LINK_MAX
 
     def is_ready(self, address: Address, channel: Channel) -> bool:
-        """Whether there is a connection on which client and broker have agreed on versions."""
+        """Returns whether there is a connection on which client and broker have agreed on
+        versions."""
         link = self._links.get(LinkKey(address, channel))
         return link is not None and link.connection is not None and link.connection.is_ready
 
@@ -180,14 +183,16 @@ class ClientSession:
         self._inboxes.pop(ticket, None)
 
     def retry_at(self, address: Address, channel: Channel) -> float:
-        """When an address may be used again after a failure (monotonic seconds)."""
+        """Returns the time (monotonic seconds) from which an address may be used again after a
+        failure.
+        """
         link = self._links.get(LinkKey(address, channel))
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections to this address on this channel have ended or could not be opened.
-        So the number identifies a connection. A call that is submitted now is answered before the
-        number grows, or not at all.
+        """Returns how many connections to this address on this channel have ended or could not be
+        opened. So the number identifies the present connection. If the number grows before a call
+        is answered, the call's connection has ended, and the call is never answered.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
@@ -195,17 +200,18 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Links that need a socket now. The driver reports `opened` or `failed` for each."""
+        """Returns the links that need a socket now. The driver reports `opened` or `failed` for
+        each."""
         found, self._dials = self._dials, []
         return found
 
     def hangups(self) -> list[Link]:
-        """Failed links whose socket must be closed."""
+        """Returns the failed links whose socket must be closed."""
         found, self._hangups = self._hangups, []
         return found
 
     def writers(self) -> list[Link]:
-        """Links that have bytes to send."""
+        """Returns the links that have bytes to send."""
         return [
             link
             for link in self._links.values()
@@ -262,7 +268,7 @@ class ClientSession:
 
     @property
     def next_deadline(self) -> float | None:
-        """When to call `expire` (monotonic seconds)."""
+        """Returns the time (monotonic seconds) at which to call `expire`."""
         deadlines = (link.next_deadline for link in self._links.values())
         return min((each for each in deadlines if each is not None), default=None)
 

@@ -95,7 +95,7 @@ class ApiVersionsResponse(Response):
     zk_migration_ready: Annotated[bool, since(3), tagged(3)] = False
 
     def ranges(self) -> dict[int, VersionRange]:
-        """The version range of each API key, for `apis.choose`."""
+        """Returns the version range of each API key, for `apis.choose`."""
         return {
             api.api_key: VersionRange(api.min_version, api.max_version) for api in self.api_keys
         }
@@ -104,7 +104,8 @@ class ApiVersionsResponse(Response):
 def answer(
     version: int, ranges: Mapping[ApiKey, VersionRange], error: ErrorCode = ErrorCode.NONE
 ) -> bytes:
-    """The body of the answer to a request of any version, with the ranges that a broker registered.
+    """Returns the body of the answer to a request of any version, with the ranges that a broker
+    registered.
 
     A version that this module does not know is answered in version 0 with UNSUPPORTED_VERSION
     (KIP-511).
@@ -119,8 +120,8 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a request names the client's software as KIP-511 demands. Always True for versions
-    below 3."""
+    """Returns whether a request names the client's software as KIP-511 demands. Always True for
+    versions below 3."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)

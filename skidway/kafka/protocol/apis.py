@@ -101,7 +101,7 @@ PRODUCE_SERVED_SINCE = 3
 
 
 def known(number: int) -> ApiKey:
-    """The API of a key from the wire. Raises UnknownApi."""
+    """Returns the API of a key from the wire. Raises UnknownApi."""
     key = _BY_NUMBER.get(number)
     if key is None:
         raise UnknownApi(f"a request for API {number}, which is not known here")
@@ -109,13 +109,14 @@ def known(number: int) -> ApiKey:
 
 
 def flexible(key: ApiKey, version: int) -> bool:
-    """Whether this version of an API has compact lengths, tag sections, and headers with tags."""
+    """Returns whether this version of an API has compact lengths, tag sections, and headers with
+    tags."""
     return version >= key.flexible_since
 
 
 def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
-    """The version that a client uses, which is the highest version in both the client's and the
-    broker's range.
+    """Returns the version that a client uses, which is the highest version in both the client's and
+    the broker's range.
 
     `broker_ranges` comes from the broker's ApiVersions answer. If no version is in both ranges,
     raises UnsupportedVersion, which names both ranges.

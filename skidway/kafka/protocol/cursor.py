@@ -39,7 +39,7 @@ def refusing(parse: Callable[P, T]) -> Callable[P, T]:
 
 
 def text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """A string that is not null, with an int16 length, and the position after it."""
+    """Returns a string that is not null, with an int16 length, and the position after it."""
     size = INT16.unpack_from(view, at)[0]
     start = at + 2
     end = start + size
@@ -51,7 +51,7 @@ def text_at(view: memoryview, at: int) -> tuple[str, int]:
 
 
 def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """A string that is not null, with a compact length, and the position after it."""
+    """Returns a string that is not null, with a compact length, and the position after it."""
     size, start = uvarint_at(view, at)
     end = start + size - 1
     if size == 0:
@@ -62,7 +62,7 @@ def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
 
 
 def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
-    """An unsigned variable-length integer, and the position after it."""
+    """Returns an unsigned variable-length integer, and the position after it."""
     byte = view[at]
     if byte < 0x80:
         return byte, at + 1
@@ -73,14 +73,14 @@ def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
 def count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """The element count of an array that is not null, and the position after the count."""
+    """Returns the element count of an array that is not null, and the position after the count."""
     return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes, most), at + 4
 
 
 def compact_count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """The compact count of an array that is not null, and the position after the count."""
+    """Returns the compact count of an array that is not null, and the position after the count."""
     count, at = uvarint_at(view, at)
     return checked(count - 1, len(view) - at, least_bytes, most), at
 
@@ -98,7 +98,7 @@ def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -
 
 
 def skip_tags_at(view: memoryview, at: int) -> int:
-    """The position after a tag section."""
+    """Returns the position after a tag section."""
     if view[at] == 0:
         return at + 1
     reader = MessageReader(view, at)

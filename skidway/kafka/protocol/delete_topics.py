@@ -57,15 +57,15 @@ class DeleteTopicsRequest(Request):
     def by_name(
         cls, names: Iterable[str], version: int, timeout_ms: int = 60000
     ) -> DeleteTopicsRequest:
-        """A request to delete topics by name. The names are in the field that exists in the given
-        version."""
+        """Returns a request to delete topics by name. The names are in the field that exists in the
+        given version."""
         if version >= 6:
             topics = tuple(DeleteTopicState(name=name) for name in names)
             return cls(topics=topics, timeout_ms=timeout_ms)
         return cls(topic_names=tuple(names), timeout_ms=timeout_ms)
 
     def states(self) -> tuple[DeleteTopicState, ...]:
-        """The topics to be deleted, from `topics` or `topic_names`."""
+        """Returns the topics to be deleted, from `topics` or `topic_names`."""
         return self.topics + tuple(DeleteTopicState(name=name) for name in self.topic_names)
 
 

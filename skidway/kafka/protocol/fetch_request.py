@@ -1,7 +1,7 @@
 """The hot path of Fetch requests. A broker reads a request as tuples, and a client writes a request
 from tuples.
 
-Both sides keep the order of partitions, because the order matters to the broker (KIP-74).
+Client and broker keep the order of partitions, because the order matters to the broker (KIP-74).
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ def _parse_flexible(body: memoryview) -> Fetch:
 def write_request(
     correlation_id: int, client_id: str | None, version: int, request: Fetch
 ) -> bytes:
-    """The whole frame of a request. Targets of the same topic should be neighbours."""
+    """Returns the whole frame of a request. Targets of the same topic should be neighbours, so that
+    the topic is written only once.
+    """
     compact = version >= FLEXIBLE_SINCE
     put_text = put_compact_string if compact else put_string
     put_number = put_compact_count if compact else put_count

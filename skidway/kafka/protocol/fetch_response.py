@@ -98,9 +98,9 @@ def write_response(
     error_code: int = 0,
     session_id: int = NO_SESSION,
 ) -> list[Piece]:
-    """The whole frame of a response, as pieces in sending order.
+    """Returns the whole frame of a response, as pieces in sending order.
 
-    Results of the same topic should be neighbours.
+    Results of the same topic should be neighbours, so that the topic is written only once.
     """
     compact = version >= FLEXIBLE_SINCE
     out = bytearray()

@@ -46,7 +46,7 @@ class RequestHeader(NamedTuple):
 
 
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
-    """Header and body of a request's frame, which is passed without its length.
+    """Returns header and body of a request's frame, which is passed without its length.
 
     The caller must check the version, because the broker may not offer it. If an ApiVersions
     request has an unknown version, only the first fields of its header are read, because the rest
@@ -71,7 +71,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
 def request_head(
     key: ApiKey, version: int, correlation_id: int, client_id: str | None, body_bytes: int
 ) -> bytes:
-    """Length prefix and header of a request whose body has `body_bytes` bytes."""
+    """Returns length prefix and header of a request whose body has `body_bytes` bytes."""
     out = bytearray(LENGTH_BYTES)
     out += _REQUEST_HEAD.pack(key, version, correlation_id)
     put_string(out, client_id)
@@ -84,25 +84,25 @@ def request_head(
 def request_frame(
     key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: bytes
 ) -> bytes:
-    """A whole request, ready to be sent."""
+    """Returns a whole request, ready to be sent."""
     return request_head(key, version, correlation_id, client_id, len(body)) + body
 
 
 def response_head(key: ApiKey, version: int, correlation_id: int, body_bytes: int) -> bytes:
-    """Length prefix and header of a response whose body has `body_bytes` bytes."""
+    """Returns length prefix and header of a response whose body has `body_bytes` bytes."""
     if flexible(key, version) and key is not ApiKey.API_VERSIONS:
         return _RESPONSE_HEAD_TAGS.pack(body_bytes + 5, correlation_id, 0)
     return _RESPONSE_HEAD.pack(body_bytes + 4, correlation_id)
 
 
 def response_frame(request: RequestHeader, body: bytes) -> bytes:
-    """The whole response to a request, ready to be sent."""
+    """Returns the whole response to a request, ready to be sent."""
     key, version, correlation_id, _ = request
     return response_head(key, version, correlation_id, len(body)) + body
 
 
 def peek_correlation_id(frame: memoryview) -> int:
-    """The correlation id in a response's frame, which is passed without its length."""
+    """Returns the correlation id in a response's frame, which is passed without its length."""
     if len(frame) < INT32.size:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
     correlation_id: int = INT32.unpack_from(frame)[0]
@@ -110,7 +110,7 @@ def peek_correlation_id(frame: memoryview) -> int:
 
 
 def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
-    """The body of a response's frame, which is passed without its length."""
+    """Returns the body of a response's frame, which is passed without its length."""
     reader = MessageReader(frame, INT32.size)
     if reader.left < 0:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
@@ -149,7 +149,7 @@ class FrameReader:
         self._filled = 0
 
     def space(self) -> memoryview:
-        """The memory into which the next bytes are received. It is never empty."""
+        """Returns the memory into which the next bytes are received. It is never empty."""
         if self._partial is None:
             return memoryview(self._buffer)
         if self._filled == len(self._partial):
@@ -157,7 +157,7 @@ class FrameReader:
         return memoryview(self._partial)[self._filled :]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames that are completed by the `count` bytes that were just received into
+        """Yields the frames that are completed by the `count` bytes that were just received into
         `space()`.
 
         The frames come without their length. Raises FrameTooLarge. The caller must exhaust the
@@ -202,8 +202,9 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate for a frame that begins with `held`. The size is never more
-        than the frame needs, so that no byte of the next frame is received into that memory."""
+        """Returns how much memory to allocate for a frame that begins with `held`. The size is
+        never more than the frame needs, so that no byte of the next frame is received into that
+        memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

@@ -127,7 +127,7 @@ M = TypeVar("M", bound=Message)
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The body of a message in a version.
+    """Returns the body of a message in a version.
 
     Raises UnsupportedVersion if the version is unknown or lacks a field that is set, and
     ValueError if a value does not fit its type.
@@ -215,13 +215,13 @@ class Field(NamedTuple):
     default: Any
 
     def exists(self, version: int) -> bool:
-        """Whether the version has this field."""
+        """Returns whether the version has this field."""
         return self.since <= version <= self.until
 
 
 @cache
 def fields(cls: type) -> tuple[Field, ...]:
-    """The fields of a structure, in wire order."""
+    """Returns the fields of a structure, in wire order."""
     hints = get_type_hints(cls, include_extras=True)
     return tuple(_field(item, hints[item.name]) for item in dataclasses.fields(cls))
 
@@ -332,7 +332,7 @@ def _guard(cls: type, field: Field) -> _Step:
 
 
 def _steps(fields: list[Field], version: int, compact: bool) -> list[_Step]:
-    """One step for each run of fixed-width fields, and one for each other field."""
+    """Returns one step for each run of fixed-width fields, and one for each other field."""
     steps: list[_Step] = []
     run: list[tuple[str, str]] = []
     for field in fields:

@@ -65,8 +65,8 @@ class MetadataRequest(Request):
     include_topic_authorized_operations: Annotated[bool, since(8)] = False
 
     def wants_all(self, version: int) -> bool:
-        """Whether the request asks for every topic, with null or, in version 0, with an empty
-        array."""
+        """Returns whether the request asks for every topic, with null or, in version 0, with an
+        empty array."""
         return self.topics is None or (version == 0 and not self.topics)
 
 

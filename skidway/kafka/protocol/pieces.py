@@ -19,7 +19,7 @@ class HasFileno(Protocol):
         """The file's path, for error messages."""
 
     def fileno(self) -> int:
-        """The descriptor, for os.sendfile."""
+        """Returns the descriptor, for os.sendfile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FileSlice:
         return self.length
 
     def behind(self, sent_bytes: int) -> FileSlice:
-        """The rest of the slice after its first `sent_bytes`."""
+        """Returns the rest of the slice after its first `sent_bytes`."""
         return FileSlice(self.file, self.position + sent_bytes, self.length - sent_bytes)
 
 

@@ -276,7 +276,7 @@ def put_compact_count(out: bytearray, count: int) -> None:
 
 
 def encoded(text: str) -> bytes:
-    """The UTF-8 of a string. Raises ValueError for more than 32,767 bytes, the limit of the
+    """Returns the UTF-8 of a string. Raises ValueError for more than 32,767 bytes, the limit of the
     protocol."""
     data = text.encode()
     if len(data) > STRING_BYTES_MAX:

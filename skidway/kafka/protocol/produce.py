@@ -264,7 +264,9 @@ _RESULT_5 = Struct(">ihqqq")
 def write_response(
     correlation_id: int, version: int, results: Sequence[ProduceResult], throttle_time_ms: int = 0
 ) -> bytes:
-    """The whole frame of a response. Results of the same topic should be neighbours."""
+    """Returns the whole frame of a response. Results of the same topic should be neighbours, so
+    that the topic is written only once.
+    """
     out = bytearray()
     write = _write_flexible if version >= _FLEXIBLE else _write_plain
     write(out, version, results, throttle_time_ms)
@@ -332,7 +334,8 @@ def write_request(
     data: Sequence[TopicBuffers],
     transactional_id: str | None = None,
 ) -> list[Buffer]:
-    """The whole frame of a request, as buffers for sendmsg. The records in it are not copied."""
+    """Returns the whole frame of a request, as buffers for sendmsg. The records in it are not
+    copied."""
     compact = version >= _FLEXIBLE
     out = bytearray()
     if version >= 3:

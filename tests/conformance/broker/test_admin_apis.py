@@ -225,7 +225,7 @@ def described(
 
 
 def own(client: RawClient, topic: str) -> dict[str, str | None]:
-    """The settings that are set for the topic itself."""
+    """Returns the settings that are set for the topic itself."""
     rows = described(client, topic).configs
     return {each.name: each.value for each in rows if each.config_source == 1}
 
@@ -319,7 +319,8 @@ def test_the_time_of_appending_is_the_records_time(
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        # the broker has a faster check for a batch that is like the previous batch
+        # Three equal batches, because the broker checks a batch that is like the previous batch in
+        # a faster way.
         for expected in (0, 1, 2):
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
@@ -341,8 +342,9 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """ListOffsets refuses the time -3 in versions below 7. In every version it refuses the times
-    that only tiered logs have."""
+    """In versions below 7, ListOffsets refuses the time -3, which asks for the record with the
+    largest timestamp. In every version it refuses the time -4, which exists only for tiered logs.
+    """
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:

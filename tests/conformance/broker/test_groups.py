@@ -125,7 +125,8 @@ class KafkaPythonMember:
         self.seen: list[tuple[int, int]] = []
 
     def step(self) -> None:
-        # kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out.
+        # kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out. So
+        # each poll gets enough time for a rebalance.
         for records in self.consumer.poll(3000).values():
             self.seen += [(each.partition, each.offset) for each in records]
 

@@ -39,8 +39,9 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""The deletion of a group makes at most this many requests to ZooKeeper. If a consumer waited for
-one more request before it registers, the deletion would already be finished."""
+"""The deletion of a group makes at most this many requests to ZooKeeper. So a consumer that is to
+register during the deletion must register before one of these requests.
+"""
 WEEK_S = 7 * 86_400
 
 
@@ -133,7 +134,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            # each side wins at least one race
+            # In the first two rounds one side starts earlier, so that each side wins at least one
+            # race.
             head_start = {0: "ours", 1: "stock"}.get(number)
             start = Barrier(1 if head_start else 2)
 
@@ -280,7 +282,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     retention.look()
     assert set(groups.hosted) == {"left"}
     clock.advance(11)
-    timers.run_due(clock.monotonic())  # the group's member has not reported in time
+    timers.run_due(clock.monotonic())  # the member of `left` sends no heartbeat, so it times out
     clock.advance(61)
     groups.forget_idle()
     assert not groups.hosted

@@ -1,5 +1,7 @@
-"""Tests more traps. A trap is a case in which another broker has made clients hang or fail. The
-tests compare bytes, and use a broker core, which is a broker without a network."""
+"""Tests traps in detail. (A trap is a case in which another broker has made clients hang or fail.)
+The tests compare bytes, and use a broker core, which is a broker without a network. The module
+`test_traps` tests other traps on a real broker.
+"""
 
 from __future__ import annotations
 

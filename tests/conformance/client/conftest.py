@@ -31,7 +31,7 @@ class OurBroker:
         self.program = Program(skidway("broker", "run", *sets), folder / "broker.out")
 
     def ready(self) -> bool:
-        """Whether the broker answers."""
+        """Returns whether the broker answers."""
         with (
             contextlib.suppress(Unreachable, KafkaError),
             Client(self.address, request_timeout_ms=1_000) as client,

@@ -414,7 +414,7 @@ def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
     assert order.count(1) >= 3
 
 
-# --- asking -----------------------------------------------------------------------------------
+# --- other requests ---------------------------------------------------------------------------
 
 
 def test_unknown_topics_are_errors(client: Client) -> None:

@@ -208,7 +208,8 @@ def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> No
 
 
 def own_settings(java: JavaClients, admin: Any, topic: str) -> dict[str, str]:
-    """The settings that are set for the topic itself, as Admin.describeConfigs shows them."""
+    """Returns the settings that are set for the topic itself, as Admin.describeConfigs shows
+    them."""
     resource = config_resource(java, topic)
     found = java.wait(admin.describeConfigs([resource]).all())[resource]
     return {

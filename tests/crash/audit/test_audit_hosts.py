@@ -295,8 +295,9 @@ def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
 
 
 def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
-    """`hosts` exits with status 1 while an expected host is silent or was never heard, and
-    otherwise with status 0."""
+    """`skidway audit hosts` exits with status 1 while an expected host is silent or has never sent
+    a message. Otherwise it exits with status 0.
+    """
     fleet.agent.start()
     hosts = ["hosts", "--json", "--config", str(fleet.config)]
 

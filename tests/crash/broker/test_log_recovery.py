@@ -1,5 +1,6 @@
 """Recovery repairs log files after a crash, and refuses log files that were damaged by bad disks or
-by people."""
+by people. The recovery point is the offset up to which the log is known to be flushed.
+"""
 
 from __future__ import annotations
 
@@ -150,8 +151,10 @@ def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
-    """If a file ends at the end of a batch but before the recovery point, flushed batches are lost.
-    Recovery reports the file as damaged."""
+    """The recovery point is the offset up to which the log was flushed. If a file ends before this
+    point, flushed batches are lost, even if the file ends at the end of a batch. Recovery reports
+    the file as damaged.
+    """
     write_log(tmp_path)
     path = tmp_path / FIRST
     os.truncate(path, ends(path)[2])
@@ -203,8 +206,9 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """If batches before the recovery point are lost, recovery reports the log as damaged and
-    changes no file, even if an empty segment follows."""
+    """If batches before the recovery point (the end of the flushed data) are lost, recovery reports
+    the log as damaged and changes no file. This is so even if an empty segment follows.
+    """
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
@@ -259,8 +263,10 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
 def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """A missing page before the recovery point cannot come from a power failure. So the log is
-    damaged, and recovery changes no file."""
+    """A page before the recovery point (the end of the flushed data) was flushed. So if such a page
+    is missing, the cause cannot be a power failure. The log is damaged, and recovery changes no
+    file.
+    """
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

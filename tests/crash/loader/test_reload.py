@@ -85,7 +85,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]
     for each in files(loading, 0, "*.parquet"):
-        each.unlink()  # files of the newest load are missing, so no load begins
+        each.unlink()  # a load refuses to begin while files of the newest load are missing
     assert loading.run().returncode == 65
     assert reloaded(loading, 2)["problems"] == []
     assert (loading.rows(), faults(loading.output)) == (before, [])

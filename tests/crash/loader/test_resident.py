@@ -67,7 +67,8 @@ def test_small_loads_need_no_spark(loading: Loading) -> None:
     others = [(3 + first, first + line) for first in (0, 1000, 2000) for line in range(1000)]
     assert identities(loading.rows()) == sorted(lines(3000) + others)
     assert java_children(program.pid) == []
-    # The run that follows the load deletes the files that the killed loader left in staging.
+    # The run after the load deletes the uncommitted files that the killed loader left in the folder
+    # `staging`.
     program.wait_until(lambda: not loading.state("staging/*"))
     program.stop()
     assert program.returncode == 0, program.output()

@@ -69,8 +69,9 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
 
 def check(loading: Loading, program: Program, count: int) -> None:
     """Asserts that the run succeeded, that every line is one row, and that the audit's count is the
-    same. Then runs a load on another Spark, which removes the files left in staging, and asserts
-    the same again."""
+    same. Then runs a load on another Spark. This load removes the uncommitted files in the folder
+    `staging`. Afterwards asserts the same again.
+    """
     assert program.wait() == 0, program.output()
     assert identities(loading.rows()) == lines(count)
     assert counted(loading) == 2 * count
