@@ -175,9 +175,10 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """If a place counted nothing, an acceptance applies only to the records that other places had
-    counted when the person accepted the bucket. The acceptance does not apply to records that are
-    counted later and that this place also lacks."""
+    """If a place (a counter or an output) counted nothing, an acceptance applies only to the
+    records that other places had counted when the person accepted the bucket. The acceptance does
+    not apply to records that are counted later and that this place also lacks.
+    """
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -201,7 +202,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # only the agent's own counts matter
+    assert "accepted by ada" in words  # counts of other programs do not matter
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words

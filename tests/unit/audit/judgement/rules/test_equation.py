@@ -157,9 +157,10 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal, no message says how many records there are. Records that only a retired place
-    has counted count as missing in the active places. It does not matter whether another retired
-    place lacks them as well."""
+    """A place is a counter or an output of the loader. Without a seal, no message says how many
+    records there are. If only a retired place has counted some records, they are missing in the
+    active places, even if another retired place lacks them too.
+    """
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
