@@ -23,8 +23,7 @@ from pathlib import Path
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
 """Without --seed, the first round has a random number below this bound. With this bound, the seeds
-of the tests stay below 2^41.
-"""
+of the tests stay below 2^41."""
 GRACE_S = 600.0
 """A round that has begun in time may continue for this many seconds after the time is over."""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses after tests have run

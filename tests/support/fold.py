@@ -172,8 +172,7 @@ class Fold:
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Stores the host that an agent's message contains. `said` is the message's epoch, number
         and time. For an announcement, epoch and number are 0. The host of the message with the
-        highest `said` is kept.
-        """
+        highest `said` is kept."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)

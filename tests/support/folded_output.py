@@ -41,8 +41,7 @@ def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
     """Commits a load whose files are all in their final places, and replaces old manifests by a
-    checkpoint if there are enough of them.
-    """
+    checkpoint if there are enough of them."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

@@ -86,8 +86,7 @@ class MemoryLoading:
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
         """Writes the note that a run leaves in the output while it works. If None, the runs write
-        no note.
-        """
+        no note."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
@@ -276,8 +275,7 @@ class _Spark:
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files in the store. Each task rewrites one group of files. The task's
-        first argument is left out, and its other arguments describe the group.
-        """
+        first argument is left out, and its other arguments describe the group."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

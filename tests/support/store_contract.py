@@ -126,8 +126,7 @@ class StoreContract:
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
         """A rename of a missing file returns False and creates nothing. The caller must find out
-        where the file is.
-        """
+        where the file is."""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
@@ -161,8 +160,7 @@ class StoreContract:
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
         """If a writer gives up a file that is only half written, a file of the same name can be
-        written afterwards.
-        """
+        written afterwards."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

@@ -130,8 +130,7 @@ class Trial:
 
     def promised(self) -> int:
         """The number of bytes up to the end of each file's last durable intent, whether or not the
-        agent has sent these bytes.
-        """
+        agent has sent these bytes."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """The loader's outputs, and the lines in all of them. When the operator makes the loader load a
-topic again, the operator sets the topic's old rows aside, that is, moves them out of the output.
-"""
+topic again, the operator sets the topic's old rows aside, that is, moves them out of the output."""
 
 from __future__ import annotations
 
@@ -75,8 +74,7 @@ class Lake:
     def delete(self, topic: str) -> Callable[[], bool]:
         """Hides one file of rows. The returned function brings the file back. It returns False if
         the file system does not allow this now. If rows were set aside or a new output was begun in
-        the meantime, the function does nothing and returns True.
-        """
+        the meantime, the function does nothing and returns True."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])

@@ -22,8 +22,7 @@ AWAY = Unreachable("nobody answers")
 
 class Looks:
     """Replaces the checks (looks) that `wait` repeats. The method `look` returns the given findings
-    in order, and then the last finding again and again. Each call takes some time.
-    """
+    in order, and then the last finding again and again. Each call takes some time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)

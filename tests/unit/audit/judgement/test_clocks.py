@@ -181,8 +181,7 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. Of all lags in
     a window of time, the smallest is used, because messages may wait on their way. When somebody
-    sets a sender's clock, a new window begins.
-    """
+    sets a sender's clock, a new window begins."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))

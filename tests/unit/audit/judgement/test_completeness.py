@@ -85,8 +85,7 @@ def reasons(found: list[Completeness]) -> str:
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
     """A topic is complete up to a time if all tiers counted the same records, and if the agents and
     the counter have processed everything before this time. Buckets without records are judged like
-    the others.
-    """
+    the others."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -164,8 +163,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
     """As long as records of a topic may still arrive that no message has mentioned yet, the topic
-    is not complete. The audit gives the reason.
-    """
+    is not complete. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)

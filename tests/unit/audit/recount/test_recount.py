@@ -439,8 +439,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 ) -> None:
     """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
     the topic under the output whose loader sent these counts. An output is a loader's directory.
-    It finds the topic even if all these counts are for hours before the recounted hours.
-    """
+    It finds the topic even if all these counts are for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())

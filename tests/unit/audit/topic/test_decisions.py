@@ -177,8 +177,7 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a place (a counter or an output) counted nothing, an acceptance applies only to the
     records that other places had counted when the person accepted the bucket. The acceptance does
-    not apply to records that are counted later and that this place also lacks.
-    """
+    not apply to records that are counted later and that this place also lacks."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)

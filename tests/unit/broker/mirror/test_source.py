@@ -525,8 +525,9 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic has too many gaps, the source keeps losing records. So the partition with the
-    latest gap stops."""
+    """If the gaps of a topic become too many, the partition with the latest gap stops, because the
+    source seems to lose records again and again.
+    """
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)

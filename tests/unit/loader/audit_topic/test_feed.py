@@ -252,8 +252,8 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the loader's feed has read announcements of very many files, it forgets the announcements,
-    and begins anew at the positions of the newest loads. The tables of these loads have the
-    forgotten files."""
+    and begins anew at the positions of the newest loads. The tables that these loads have stored
+    contain the forgotten files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)

@@ -133,7 +133,9 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
     """If another topic of the run has a lower position in the audit topic, announcements are read
-    again. If the name of a file was already dropped, the name does not come back."""
+    again. A repeated announcement does not bring back the name of a closed file that a topic has
+    already dropped.
+    """
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):

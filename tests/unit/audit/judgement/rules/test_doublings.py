@@ -266,8 +266,7 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
     """Both agents have read a file. If a file with the same inode and the same first bytes gets a
     new file id, only the lines that are counted up to the next seal are in doubt. For example, each
-    rotation may write the same header into a file with the same inode.
-    """
+    rotation may write the same header into a file with the same inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE

@@ -159,8 +159,7 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 ) -> None:
     """A place is a counter or an output of the loader. Without a seal, no message says how many
     records there are. If only a retired place has counted some records, they are missing in the
-    active places, even if another retired place lacks them too.
-    """
+    active places, even if another retired place lacks them too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]

@@ -110,8 +110,7 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 ) -> None:
     """If two copies of an agent run, and their clock is ahead of the audit's clock, a seal proves
     buckets only up to the time at which the audit received the seal. This is true even for a
-    retired host, whose last word (final seal) makes a later seal unnecessary.
-    """
+    retired host, whose last word (final seal) makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))

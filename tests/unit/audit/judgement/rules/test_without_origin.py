@@ -163,8 +163,7 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     """If a counter began late or has a gap, a later bucket is unknown only if the missing records
     can belong to it. They can, because event times may be ahead by a limited time. If a higher
     epoch of the counter counts everything again, or if the counter is retired, no bucket is unknown
-    for this reason.
-    """
+    for this reason."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
