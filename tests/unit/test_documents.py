@@ -312,7 +312,8 @@ def test_every_run_time_dependency_is_used() -> None:
     ],
 )
 def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
-    """Each of the five packages that Skidway was asked to use is imported in the module that needs
-    it."""
+    """Five packages are requirements of the project: watchdog, avro, kazoo, pyspark and PyYAML.
+    Each of them is imported in the module that needs it.
+    """
     imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
     assert imported, f"{module} {does}"

@@ -200,8 +200,9 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
-    """If a file of the right length exists both in the staging directory and at its final path, a
-    start deletes the staged file."""
+    """If a file of the right length exists both in the staging directory and at its final path, the
+    next start of a loader deletes the staged file.
+    """
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -212,8 +213,9 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """A start keeps the staged files of a load whose number has no manifest yet, because the loader
-    that staged them may still be alive."""
+    """When a loader starts, it keeps the staged files of a load whose number has no manifest yet,
+    because the loader that staged these files may still be alive.
+    """
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -221,8 +223,9 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
 
 
 def test_a_start_deletes_staging_of_losers() -> None:
-    """After the load with a number is committed, a start deletes what other loaders staged for that
-    number."""
+    """Several loaders may stage files for a load of the same number. After one of these loads is
+    committed, the next start of a loader deletes what the others staged.
+    """
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(winner), store)
@@ -300,8 +303,9 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("left", [b"", b"ro"])
 def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
-    """If a file of the newest load is gone or damaged, the only load that begins is one that will
-    replace exactly this file."""
+    """If a file of the newest load is gone or damaged, the loader begins no load, except a load
+    that will replace exactly this file.
+    """
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)

@@ -71,7 +71,7 @@ def test_objects_stay_few() -> None:
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
     """A loader may pause before its commit. Meanwhile another load may get its number, and the
     manifest with this number may be folded and deleted. When the paused loader goes on, the store
-    lets it create the manifest again, but its load still counts as lost."""
+    lets it create the manifest again, but the loader finds out that it has lost the race."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -183,7 +183,7 @@ def test_a_missing_manifest_stops(gone: int) -> None:
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
-    if gone == 11:  # the chain only looks shorter; only the audit topic shows the loss
+    if gone == 11:  # the newest manifest: only the audit topic shows that it is missing
         assert operations.run(chain.newest_manifest(TOPIC), store) == load(10)
         return
     with pytest.raises(StateRefused, match=f"{gone:020}.json is missing"):

@@ -429,8 +429,9 @@ def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) ->
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
 def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
-    """A request whose body is not a JSON object gets 400, and not a 5xx status, after which clients
-    would try again."""
+    """A request whose body is not a JSON object gets 400. It does not get a 5xx status, because
+    clients would then try again.
+    """
     answer = registry.http.post("/subjects/s/versions", content=content)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
 
@@ -577,8 +578,9 @@ def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> Non
 def test_a_long_comparison_holds_up_no_other_writer(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long compatibility check is made only once, before the registry writes to the log. So other
-    writers can go on meanwhile."""
+    """While the registry checks the compatibility of a schema, which may take long, other schemas
+    can be registered. The check is made only once, even if other schemas were registered meanwhile.
+    """
     registry.register("s", A)
     judged: list[int] = []
 
@@ -594,8 +596,9 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
-    """A client can request only the deleted versions of a subject. The parameter may have two
-    names: Confluent's server calls it deletedOnly, and the Python client calls it deleted_only."""
+    """A client can request a list that contains only the deleted versions of a subject. The
+    parameter may have two names: Confluent's server calls it deletedOnly, and the Python client
+    calls it deleted_only."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")
