@@ -279,8 +279,10 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
 
 
 def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
-    """If `retire` does not know a place, it refuses, and lists the known places with the most
-    similar names. The refusal is one line, however many places are known."""
+    """A place is a tier of one cluster, or an output. If `retire` does not know a place, it
+    refuses, and lists the known places with the most similar names. The refusal is one line,
+    however many places are known.
+    """
     known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
     with pytest.raises(UsageError) as refused:
         retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))
@@ -289,8 +291,10 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
-    """If a person takes back the retirement of a place, but another retirement or a setting still
-    retires the place or a part of it, the command names this other retirement or setting."""
+    """A place is a tier of one cluster, or an output. If a person takes back the retirement of a
+    place, but another retirement or a setting still retires the place or a part of it, the command
+    names this other retirement or setting.
+    """
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

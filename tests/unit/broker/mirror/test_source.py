@@ -595,7 +595,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
     """Two answers for one partition may come in one turn, for example after the partition's leader
-    has moved. If the first answer is damaged, the second answer is dropped, too."""
+    has moved. If the first answer is damaged, the second answer is dropped, too, because the mirror
+    must first fetch the damaged batch again."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")

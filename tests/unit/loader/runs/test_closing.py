@@ -147,8 +147,11 @@ def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoa
 def test_a_leader_that_does_not_answer_keeps_marks(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the leader does not give the high watermarks for the fence, the load is committed
-    nevertheless. The marks of closed files stay until a later load gets the high watermarks."""
+    """The loader drops the marks of closed files when loads have reached certain high watermarks
+    (the fence). If the leader does not give these high watermarks, the load is committed
+    nevertheless. The marks of closed files stay until a later load gets the high watermarks and
+    reaches them.
+    """
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
         patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)
