@@ -539,8 +539,9 @@ class Moving(LocalOutput):
 
 @promise("6 recount")
 def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
-    """A load that is committed after the recount has read the manifests and before it lists the
-    files is not a fault."""
+    """It is not a fault if a load is committed after the recount has read the manifests and before
+    the recount lists the files.
+    """
     output.load(0, 10)
     moving = Moving(output.root)
     moving.before_files = lambda: output.load(10, 10)
@@ -712,8 +713,9 @@ def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
 
 
 def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> None:
-    """If a load has replaced a file by another file, the recount reports a copy of the replaced
-    file as a copy, because the copy's rows are also in the new file."""
+    """A load has replaced a file by a new file with the same rows, but somebody has kept a copy of
+    the replaced file. The recount reports this copy, because its rows are also in the new file.
+    """
     path = output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
     output.rewrite(path)

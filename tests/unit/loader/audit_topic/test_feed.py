@@ -151,7 +151,7 @@ def test_a_seal_in_another_log_follows_no_closure() -> None:
 
 def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
     """Files are announced and closed for `logs`, and these messages also count for `logs.rejected`.
-    But in the seals each of the two topics has offsets of its own."""
+    But a seal has separate offsets for each of the two topics."""
     feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("log", 4))

@@ -336,9 +336,9 @@ def test_a_staged_file_is_never_given_up() -> None:
 
 @promise("5 reload")
 def test_a_directory_that_gets_no_file_comes_first() -> None:
-    """Some directories lose files in a load but get no new file. Their files are deleted before the
-    load moves its first file. So as long as any removed file still exists, at least one file of the
-    load is still staged."""
+    """A load may remove files from a directory into which it moves no new file. These files are
+    deleted before the load moves its first file. So as long as any removed file still exists, at
+    least one file of the load is still staged."""
     store = MemoryStore()
     first = staged(store, manifest())
     assert operations.run(commit.commit(first), store)

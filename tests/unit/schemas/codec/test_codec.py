@@ -567,8 +567,9 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """A row with a time of day that is negative, or a day or more, is refused on every path, when
-    it is encoded and when it is decoded."""
+    """A row is refused if its time of day is negative, or is a day or longer. Every way of encoding
+    and decoding (every path) refuses such a row.
+    """
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]

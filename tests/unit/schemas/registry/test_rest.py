@@ -556,7 +556,8 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
     """JSON can contain half of a surrogate pair, which cannot be stored as UTF-8. A request with
-    such a character gets an error after which clients do not try again."""
+    such a character is refused with an error after which clients do not try again.
+    """
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -566,7 +567,8 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
     """If a property or default is nested so deeply that readers of the schema could exhaust their
-    stack, the schema is refused with an error after which clients do not try again."""
+    stack, the schema is refused. Clients do not try again after this error.
+    """
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'

@@ -95,8 +95,10 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """Two copies of an agent may send different messages with the same number. A bucket that was
-    sealed before this number stays complete if none of these messages counts lines in it."""
+    """Two copies of an agent may send different messages with the same number. If the agent sealed
+    a bucket before it sent these messages, and none of them counts lines of the bucket, the bucket
+    stays complete.
+    """
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]

@@ -151,8 +151,9 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """A batch that is acknowledged before an earlier batch is reported as delivered only after the
-    earlier batch."""
+    """Batches are reported as delivered in their order. If a batch is acknowledged too early, it is
+    reported only after the batches before it.
+    """
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
