@@ -1,10 +1,10 @@
 """Implements `make explore`, which runs the random tests with new seeds, round after round, until
 the time is over.
 
-A round runs every test with the pytest mark `random` once, and gives each test the number of the
-round. The option --seed sets the number of the first round. Each later round has the next number.
-For each failure, the program prints a command that repeats the failure. If there was a failure, the
-exit status is 1.
+A round runs every test with the pytest mark `random` once. Each test derives its seeds from the
+number of the round. The option --seed sets the number of the first round. Each later round has the
+next number. For each failure, the program prints a command that repeats the failure. If there was a
+failure, the exit status is 1.
 """
 
 from __future__ import annotations

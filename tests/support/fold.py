@@ -207,8 +207,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, another message with the same sender
-    and number was added before. Then this message adds only the buckets that it contains, and no
-    counts."""
+    and number was added before. In this case, the message's buckets are added, but not its counts.
+    """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

@@ -1,6 +1,6 @@
 """Runs the loader in one process, with the topic, the audit topic, the output and Spark in memory.
 
-The steps begin, plan, tasks, join, commit and publish of a load all run the production code.
+All steps of a load (begin, plan, tasks, join, commit, publish) run the production code.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ class StoreContract:
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_replacement_overwrites(self, store: Store) -> None:
-        """After a file has replaced another file, it is only at the target. If the source is
-        missing, the target stays unchanged."""
+        """After a file has replaced another file, it exists only at the path of the replaced file.
+        If the file that should replace another file is missing, the other file stays unchanged."""
         put(store, "staging/new", b"new")
         assert store.replace("staging/new", "topic/file")
         put(store, "staging/newer", b"newer")

@@ -76,8 +76,8 @@ class Truth:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """The numbers that may still improve. The reasons of verdicts are left out, because they
-        may contain times."""
+        """The numbers that may still improve while the programs finish their work. The reasons of
+        verdicts are left out, because they may contain times."""
         wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
         alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
         return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)

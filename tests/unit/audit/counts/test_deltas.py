@@ -100,8 +100,9 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """A single count, gap or loss that is larger than the limit is still sent, so that nothing is
-    dropped."""
+    """A single count, gap or loss cannot be divided. Even if it is larger than the limit, it is
+    sent, so that nothing is dropped.
+    """
     assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
 
 

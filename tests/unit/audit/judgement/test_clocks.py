@@ -456,7 +456,8 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 ) -> None:
     """An agent may continue with an older copy of its state while its clock is an hour behind. Its
     buckets are then unknown up to the time at which the new epoch's first seal arrived. If a new
-    store is filled later from the topics, only the time in the seal is known."""
+    store is filled later from the topics, only the time in the seal is known, and the audit uses
+    this time."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)

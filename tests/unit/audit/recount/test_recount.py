@@ -735,7 +735,8 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
     """If a load removes files before the recount has read them, the recount reports no fault. It
-    then judges no agent's rows of the files' hour. It judges the other hours."""
+    does not judge the hour of these files, but it judges the other hours.
+    """
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
     for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row

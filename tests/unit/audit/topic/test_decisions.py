@@ -108,8 +108,9 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """An acceptance does not include findings that come later: neither another loss in the same
-    bucket nor a tier that then lacks records."""
+    """An acceptance does not include findings that come later, such as another loss in the same
+    bucket, or a tier that lacks records later.
+    """
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -426,8 +427,10 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 
 @promise("6 acceptance")
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
-    """If a person accepts a broken chain, the acceptance does not apply to records that are counted
-    later."""
+    """A chain of counts is broken if a count contains the number of an earlier message that is
+    missing. If a person accepts a broken chain, the acceptance does not apply to records that are
+    counted later.
+    """
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)

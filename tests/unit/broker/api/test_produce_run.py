@@ -188,7 +188,8 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
     """A run (a sequence of similar Produce requests) with acks=all is answered when its last batch
     is flushed. If a segment rolls, the old segment may be written before the turn ends, so that a
-    flush includes only the first batches of the run."""
+    flush includes only the first batches of the run. The end of this flush does not answer the run.
+    """
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.world.replica.log.write()

@@ -31,8 +31,9 @@ def fate(
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
-    """An offset expires when the retention time has passed since two events: the group's last
-    member left, and the offset was last committed."""
+    """An offset expires when the retention time has passed since the group's last member left, and
+    has also passed since the offset was last committed.
+    """
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}

@@ -148,8 +148,9 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """Later buckets stay in doubt while messages of the old agent still arrive, or while the new
-    agent may not yet have read everything that the old agent had read."""
+    """Even buckets long after the new agent's beginning stay in doubt while messages of the old
+    agent still arrive, or while the new agent may not yet have read everything that the old agent
+    had read."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
