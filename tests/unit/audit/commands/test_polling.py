@@ -47,8 +47,7 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """`wait` pauses between its checks, and ends after the first check in which nothing is missing.
-    """
+    """`wait` pauses between its checks, and ends when a check finds nothing missing."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]

@@ -283,8 +283,9 @@ def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld
 
 
 def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
-    """Batches fetched for a deleted mirror topic reach neither the deleted topic's log nor the log
-    of a new topic with the same name."""
+    """If a mirror topic is deleted while its batches are being fetched, these batches reach neither
+    the deleted topic's log nor the log of a new topic with the same name.
+    """
     fill(logs, 1)
     logs.turn()
     logs.client.serve()
