@@ -119,8 +119,8 @@ def test_a_mirror_must_reach_what_seals_name() -> None:
 
 
 def test_a_closure_heard_again_changes_nothing() -> None:
-    """After a crash an agent sends messages again. If the loader reads the closure of a file again,
-    the time for which the loader still remembers the file does not begin again.
+    """After the closure of a file, the loader remembers the file for some time. After a crash, an
+    agent may send the closure again. This time then does not begin again.
     """
     closures = sealed()
     closures.close({FILE: CLOSED_MS + 5}, LATER_MS)

@@ -190,7 +190,8 @@ def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatc
 
 def test_a_start_finishes_what_a_commit_left() -> None:
     """When a load was killed after its manifest was created and before its files were moved, the
-    next start moves the files."""
+    next start of a loader moves the files.
+    """
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -235,8 +236,9 @@ def test_a_start_deletes_staging_of_losers() -> None:
 
 
 def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
-    """If a committed file is gone, the start fails and names the file, because lost rows are never
-    ignored silently."""
+    """If a committed file is gone, the next start of a loader fails and names the file, because
+    lost rows are never ignored silently.
+    """
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -246,7 +248,7 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
     """If the length of a committed file differs from the length in the manifest, the file is
-    damaged. The start fails, and the error contains both lengths."""
+    damaged. The next start of a loader fails, and the error contains both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -256,7 +258,9 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """If a manifest before the newest one is missing, the start fails, and nothing is loaded."""
+    """If a manifest before the newest one is missing, the next start of a loader fails, and nothing
+    is loaded.
+    """
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())

@@ -139,9 +139,10 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
-    """For any bytes, each path gives the same rows in the same order as the strict reader, which
-    reads one datum after the other. Each path also refuses the same datums as the strict reader,
-    with the same indices and reasons."""
+    """For any bytes, each of the codec's ways to decode (paths) gives the same rows in the same
+    order as the strict reader, which reads one datum after the other. Each path also refuses the
+    same datums as the strict reader, with the same indices and reasons.
+    """
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
