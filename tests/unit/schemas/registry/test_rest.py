@@ -240,8 +240,9 @@ def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
 
 
 def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
-    """A deleted schema that is registered again keeps its id, and gets a new version in place of
-    the deleted version."""
+    """If a deleted schema is registered again, it keeps its id, and becomes a new version of the
+    subject.
+    """
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")

@@ -92,8 +92,9 @@ def test_a_lost_fetch_is_told_at_once() -> None:
 
 
 class Watcher:
-    """A watcher of file descriptors that must not be called, because these tests open no
-    connections."""
+    """A fake watcher of file descriptors. Nothing may call it, because these tests open no
+    connections.
+    """
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         raise AssertionError

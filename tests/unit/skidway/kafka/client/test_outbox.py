@@ -151,8 +151,8 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """Batches are reported as delivered in their order. If a batch is acknowledged too early, it is
-    reported only after the batches before it.
+    """Batches are reported as delivered in their order. If the broker acknowledges a batch before
+    an earlier batch, the later batch is reported only after the earlier one.
     """
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
