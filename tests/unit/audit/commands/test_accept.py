@@ -199,7 +199,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
     """The share of rejects does not become smaller if a counter counts everything again in a new
-    epoch, or if there is a second output. The number of lines is still the same."""
+    epoch, or if there is a second output, because the number of lines is still the same.
+    """
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [

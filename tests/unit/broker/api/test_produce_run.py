@@ -52,7 +52,9 @@ class Answers:
 
 
 class Broker:
-    """A stand-in for those parts of the broker that a run needs, with one partition."""
+    """A stand-in for those parts of the broker that the handler of runs (similar Produce requests)
+    needs. It has one partition.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
