@@ -43,8 +43,7 @@ class _Known(NamedTuple):
     def and_said(self, other: _Known) -> _Known:
         """Combines the facts from two announcements of one file id. If the two announcements have
         different times, paths or birth times, the result has the earlier ones. If they differ in
-        `replaced`, the result has None.
-        """
+        `replaced`, the result has None."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None

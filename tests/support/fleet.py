@@ -40,8 +40,7 @@ class Fleet:
 
     def _version(self) -> str:
         """If an earlier run has kept the hosts, returns the version that is already installed on
-        them. Otherwise returns an empty text.
-        """
+        them. Otherwise returns an empty text."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 

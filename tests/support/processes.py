@@ -125,8 +125,7 @@ class Program:
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
         """Waits until `ready` returns a true value. If the program ends first, raises NotReady with
-        the end of the program's output.
-        """
+        the end of the program's output."""
         deadline = time.monotonic() + within_s
         while not ready():
             if not self.running or time.monotonic() > deadline:

@@ -153,8 +153,7 @@ class SiteLoader:
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
         """The rows in the output of a topic: without `epoch` the present rows, and otherwise the
-        rows at the end of the given earlier epoch.
-        """
+        rows at the end of the given earlier epoch."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)

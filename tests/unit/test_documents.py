@@ -183,8 +183,7 @@ def test_files_that_documents_name_exist() -> None:
 def test_files_of_the_reading_order_exist() -> None:
     """Every file and folder in the reading order of docs/architecture.md exists. If the page names
     a file without a folder, the file is in the folder that the page names just before, or next to
-    the file that the page names just before.
-    """
+    the file that the page names just before."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -315,7 +314,6 @@ def test_every_run_time_dependency_is_used() -> None:
 )
 def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
     """Five packages are requirements of the project: watchdog, avro, kazoo, pyspark and PyYAML.
-    Each of them is imported in the module that needs it.
-    """
+    Each of them is imported in the module that needs it."""
     imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
     assert imported, f"{module} {does}"

@@ -75,8 +75,7 @@ def test_an_operation_may_come_back_while_it_is_asked() -> None:
 
 def test_a_stop_completes_everything() -> None:
     """When the broker stops, every operation that cannot complete yet expires, so that its client
-    is answered.
-    """
+    is answered."""
     purgatory = Purgatory(Timers())
     operations = [Operation() for _ in range(3)]
     for operation in operations:

@@ -87,8 +87,7 @@ def test_error_carries_traceback(written: io.StringIO) -> None:
 
 def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
     """If an error is repeated within a short time, it is written only once. At the end of the
-    program, the number of repeats that were not written is written.
-    """
+    program, the number of repeats that were not written is written."""
     broker = log.get("broker")
     for _ in range(5):
         broker.error("fsync_failed", path="/data/0.log")

@@ -171,8 +171,7 @@ class TestSystemd:
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
         """`systemd-analyze security` accepts the exposure of each service at a threshold of 1.5 (15
         tenths). It does not accept the exposure at 0.5, which shows that the threshold has an
-        effect.
-        """
+        effect."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

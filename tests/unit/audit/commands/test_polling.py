@@ -55,8 +55,7 @@ def test_it_ends_with_the_first_good_look() -> None:
 
 def test_it_ends_when_the_time_is_over() -> None:
     """When the allowed time is over, `wait` ends and returns what is still missing. It makes at
-    least one check, even if the allowed time is zero.
-    """
+    least one check, even if the allowed time is zero."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -66,8 +65,7 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 def test_long_looks_are_rare() -> None:
     """After a check that took long, the pause of `wait` is longer too, so that the command does not
-    spend all its time on checks of a large fleet.
-    """
+    spend all its time on checks of a large fleet."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
@@ -75,8 +73,7 @@ def test_long_looks_are_rare() -> None:
 
 def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
     """If `wait` cannot reach a cluster for its first check, it fails at once, because the address
-    may be wrong.
-    """
+    may be wrong."""
     with pytest.raises(Unreachable):
         (looks := Looks(AWAY)).patiently(60)
     assert looks.pauses == []
@@ -84,8 +81,7 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
     """If `wait` cannot reach a cluster for a later check, it continues, because the brokers may be
-    restarting. It fails only if the cluster is still unreachable when the time is over.
-    """
+    restarting. It fails only if the cluster is still unreachable when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):
         Looks(SHORT, AWAY).patiently(3)

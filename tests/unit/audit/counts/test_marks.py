@@ -53,8 +53,7 @@ def _kinds(walked: Walked) -> str:
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
     """Processing columns of records finds the same new records, repeats, straddles (records of
-    which only the first bytes are a repeat) and marks as processing one record after another.
-    """
+    which only the first bytes are a repeat) and marks as processing one record after another."""
     before = dict(known)
     walked = _walk(chosen, known)
     kinds, after = _sequential(chosen, known)

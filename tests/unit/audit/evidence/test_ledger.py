@@ -210,8 +210,7 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
 
 def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
     """The ledger counts records that are not audit messages. Apart from this count, such records
-    change nothing.
-    """
+    change nothing."""
     ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
     assert ledger.refused_count == 2
     assert ledger.newest_buckets(5) == [0]

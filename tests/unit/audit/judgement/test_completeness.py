@@ -183,8 +183,7 @@ def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
 
 def test_how_much_a_place_lacks_is_told() -> None:
     """For each place (a tier of one cluster, or an output) that lacks records, the answer contains
-    the number of missing records, summed over all buckets.
-    """
+    the number of missing records, summed over all buckets."""
     more = [
         delta(AGENT, 3, count(7, bucket=EMPTY)),
         *(delta(x, 2, count(7, bucket=EMPTY)) for x in (BROKER, MIRROR)),

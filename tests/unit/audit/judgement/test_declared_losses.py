@@ -136,8 +136,7 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
 ) -> None:
     """Before an agent sends a seal, it looks at the ends of its files. A loss also affects the
     buckets in which the agent counted lines between this look and the seal. Lines that were
-    delivered or lost between the look and the seal may have been written after the look.
-    """
+    delivered or lost between the look and the seal may have been written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [

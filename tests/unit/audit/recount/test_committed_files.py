@@ -48,8 +48,7 @@ def test_the_recount_finds_the_same_files_after_folding(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
     """A recount of an output counts the same files whether a checkpoint has replaced the old
-    manifests or all manifests are still there.
-    """
+    manifests or all manifests are still there."""
     found = committed_files.read(folded, TOPIC, named)
     with closing(NamedFiles()) as whole:
         assert committed_files.read(unfolded(), TOPIC, whole) == found == (LAST, [])

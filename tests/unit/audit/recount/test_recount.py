@@ -540,8 +540,7 @@ class Moving(LocalOutput):
 @promise("6 recount")
 def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
     """It is not a fault if a load is committed after the recount has read the manifests and before
-    the recount lists the files.
-    """
+    the recount lists the files."""
     output.load(0, 10)
     moving = Moving(output.root)
     moving.before_files = lambda: output.load(10, 10)
@@ -714,8 +713,7 @@ def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
 
 def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> None:
     """A load has replaced a file by a new file with the same rows, but somebody has kept a copy of
-    the replaced file. The recount reports this copy, because its rows are also in the new file.
-    """
+    the replaced file. The recount reports this copy, because its rows are also in the new file."""
     path = output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
     output.rewrite(path)
@@ -735,8 +733,7 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
     """If a load removes files before the recount has read them, the recount reports no fault. It
-    does not judge the hour of these files, but it judges the other hours.
-    """
+    does not judge the hour of these files, but it judges the other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
     for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row
@@ -840,7 +837,7 @@ def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
     assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
-    assert found.faults.kept[1].place == PLACE  # the place is known from the columns
+    assert found.faults.kept[1].place == PLACE  # the offsets come from the columns
 
 
 def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:

@@ -109,8 +109,7 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
     """An acceptance does not include findings that come later, such as another loss in the same
-    bucket, or a tier that lacks records later.
-    """
+    bucket, or a tier that lacks records later."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -294,8 +293,7 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
     """A retirement applies only to an output with exactly the given folder names, or to the tier or
-    cluster that it names. Everything else stays active.
-    """
+    cluster that it names. Everything else stays active."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
@@ -303,8 +301,7 @@ def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
 @promise("6 retired place")
 def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
     """If the counts of a retired place (a tier of one cluster, or an output) agree with all other
-    counts, the bucket is complete, without a remark.
-    """
+    counts, the bucket is complete, without a remark."""
     found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
 
@@ -327,8 +324,7 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
     """If all tiers and outputs that could confirm an agent's count are retired and lack records,
-    the bucket is not complete.
-    """
+    the bucket is not complete."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN
@@ -340,8 +336,7 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
 @promise("6 acceptance")
 def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
     """If a person accepts an agent's count that no other tier or output confirms, the acceptance
-    does not apply to records that are counted later.
-    """
+    does not apply to records that are counted later."""
     policy = replace(POLICY, retired_places=("broker", "hdfs"))
     seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
     assert bucket(seen, policy).is_accepted
@@ -393,8 +388,7 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
     """If a message of a retired place (a tier of one cluster, or an output) is missing, the verdict
-    is not worse, and only has a remark.
-    """
+    is not worse, and only has a remark."""
     holed = [*said(5, 5), delta(OLD, 0, 3)]
     assert bucket(holed).status is Status.UNKNOWN
     found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
@@ -429,8 +423,7 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
     """A chain of counts is broken if a count contains the number of an earlier message that is
     missing. If a person accepts a broken chain, the acceptance does not apply to records that are
-    counted later.
-    """
+    counted later."""
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
@@ -537,7 +530,6 @@ def test_a_text_that_names_no_place_is_refused(text: str) -> None:
 
 def test_a_retirement_is_taken_back_however_the_place_is_spelled() -> None:
     """The retirement of an output can be revoked by the output's name with or without a slash at
-    the end.
-    """
+    the end."""
     retired = Retirement(1, 5, "ada", "x", "hdfs /old/")
     assert acceptances.reinstatements("hdfs  /old", [retired], SIGNED)

@@ -53,8 +53,7 @@ class Answers:
 
 class Broker:
     """A stand-in for those parts of the broker that the handler of runs (similar Produce requests)
-    needs. It has one partition.
-    """
+    needs. It has one partition."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -162,8 +161,7 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
     """The handler of runs (sequences of similar Produce requests) leaves a duplicate batch to the
     general handler. The answer needs the first offset of the stored batch, and the handler of runs
-    does not have this offset.
-    """
+    does not have this offset."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)

@@ -32,8 +32,7 @@ def fate(
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
     """An offset expires when the retention time has passed since the group's last member left, and
-    has also passed since the offset was last committed.
-    """
+    has also passed since the offset was last committed."""
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}
@@ -120,8 +119,7 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
 
 def test_a_mistake_ends_one_look_and_not_the_next() -> None:
     """An unexpected exception ends the present call of `look` (the search for expired offsets). The
-    next call works as usual.
-    """
+    next call works as usual."""
     groups: Any = FakeGroups()
     session: Any = FakeSession(["a"], ["a"], Verdict(Fate.KEPT))
     mistakes = [ZeroDivisionError()]

@@ -284,8 +284,7 @@ def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld
 
 def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
     """If a mirror topic is deleted while its batches are being fetched, these batches reach neither
-    the deleted topic's log nor the log of a new topic with the same name.
-    """
+    the deleted topic's log nor the log of a new topic with the same name."""
     fill(logs, 1)
     logs.turn()
     logs.client.serve()
@@ -527,8 +526,7 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
     """If the gaps of a topic become too many, the partition with the latest gap stops, because the
-    source seems to lose records again and again.
-    """
+    source seems to lose records again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)

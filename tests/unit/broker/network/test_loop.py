@@ -132,8 +132,7 @@ def test_a_parked_request_that_fails_at_its_deadline_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an exception is raised when a parked request (a request that waits for records) expires,
-    the request's connection is closed, and the broker goes on.
-    """
+    the request's connection is closed, and the broker goes on."""
     unlucky = core.connect()
     unlucky.send(fetch_frame(0, 1000))
     core.advance(0)

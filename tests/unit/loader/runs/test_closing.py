@@ -134,8 +134,7 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
     """If another topic of the run has a lower position in the audit topic, announcements are read
     again. A repeated announcement does not bring back the name of a closed file that a topic has
-    already dropped.
-    """
+    already dropped."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):
@@ -150,8 +149,7 @@ def test_a_leader_that_does_not_answer_keeps_marks(
     """The loader drops the marks of closed files when loads have reached certain high watermarks
     (the fence). If the leader does not give these high watermarks, the load is committed
     nevertheless. The marks of closed files stay until a later load gets the high watermarks and
-    reaches them.
-    """
+    reaches them."""
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
         patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)

@@ -119,8 +119,7 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
     counted least recently by any load is dropped first, whatever its event times are. So a log of
-    ten years ago can be loaded without loss.
-    """
+    ten years ago can be loaded without loss."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -166,8 +165,7 @@ def test_spans_give_the_numbers_of_one_dictionary(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However the table `buckets` is divided into spans (files of some hours), each bucket has the
-    number of its last delta, and the spans are few and do not overlap.
-    """
+    number of its last delta, and the spans are few and do not overlap."""
     for name, value in (("SPAN_ROWS", 40), ("FRESH_ROWS", 10), ("APART", 3), ("JOINED_MIN", 2)):
         monkeypatch.setattr(bucket_spans, name, value)
     choose, output = random.Random(seed), Output()

@@ -21,8 +21,7 @@ from support.promises import promise
 @promise("5 checkpoint")
 def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
     """After old manifests were folded (replaced by a checkpoint), an output has the same files as
-    before, although most manifests are gone.
-    """
+    before, although most manifests are gone."""
     folded, whole = MemoryStore(), MemoryStore()
     newest = loads(folded, 11)
     for number in range(1, 12):
@@ -102,8 +101,7 @@ def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
 @promise("5 checkpoint")
 def test_a_reader_does_not_take_a_folded_manifest() -> None:
     """If a late loader writes a manifest with a number that is already in a checkpoint, a reader
-    does not use this manifest.
-    """
+    does not use this manifest."""
     store = MemoryStore()
     newest = loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -121,8 +119,7 @@ def test_a_reader_does_not_take_a_folded_manifest() -> None:
 def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
     """When a load's manifest is folded (replaced by a checkpoint), all files of the load are at
     their final paths. So the next start of a loader deletes every staging directory with the number
-    of such a load.
-    """
+    of such a load."""
     store = MemoryStore()
     store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
     newest = loads(store, 11)
@@ -227,8 +224,7 @@ def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None
 
 def test_the_first_checkpoint_of_an_old_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an output has very many manifests, only a limited number of them is folded (replaced by a
-    checkpoint) at each load.
-    """
+    checkpoint) at each load."""
     monkeypatch.setattr(folding, "DELETIONS_MAX", 3)
     store = MemoryStore()
     for number in range(1, 21):

@@ -141,8 +141,7 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
     """For any bytes, each of the codec's ways to decode (paths) gives the same rows in the same
     order as the strict reader, which reads one datum after the other. Each path also refuses the
-    same datums as the strict reader, with the same indices and reasons.
-    """
+    same datums as the strict reader, with the same indices and reasons."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -423,8 +422,7 @@ def test_a_fixed_of_another_size_is_refused() -> None:
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
     """If a record batch or an array of datums is a slice, only the slice's rows are encoded or
-    decoded, whether by pyruhvro or by columns.
-    """
+    decoded, whether by pyruhvro or by columns."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {
@@ -569,8 +567,7 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
     """A row is refused if its time of day is negative, or is a day or longer. Every way of encoding
-    and decoding (every path) refuses such a row.
-    """
+    and decoding (every path) refuses such a row."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]

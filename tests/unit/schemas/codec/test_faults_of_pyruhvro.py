@@ -89,8 +89,7 @@ def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.
 
 def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the number of datums that pyruhvro returns differs from the number of rows, the codec
-    encodes the rows without pyruhvro.
-    """
+    encodes the rows without pyruhvro."""
     codec = Codec(schema_of("long"))
     monkeypatch.setattr(pyruhvro, "serialize_record_batch", lambda *_: [pa.array([b"\x02"])])
     datums = codec.encode(pa.record_batch({"a": [1, 2]}))

@@ -241,8 +241,7 @@ def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
 
 def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
     """If a deleted schema is registered again, it keeps its id, and becomes a new version of the
-    subject.
-    """
+    subject."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -431,8 +430,7 @@ def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) ->
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
 def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
     """A request whose body is not a JSON object gets 400. It does not get a 5xx status, because
-    clients would then try again.
-    """
+    clients would then try again."""
     answer = registry.http.post("/subjects/s/versions", content=content)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
 
@@ -557,8 +555,7 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
     """JSON can contain half of a surrogate pair, which cannot be stored as UTF-8. A request with
-    such a character is refused with an error after which clients do not try again.
-    """
+    such a character is refused with an error after which clients do not try again."""
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -568,8 +565,7 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
     """If a property or default is nested so deeply that readers of the schema could exhaust their
-    stack, the schema is refused. Clients do not try again after this error.
-    """
+    stack, the schema is refused. Clients do not try again after this error."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'

@@ -59,8 +59,7 @@ class Transport:
 
 class Cycle:
     """Replaces uvicorn's object for a request, which tells whether the answer to the request is
-    complete.
-    """
+    complete."""
 
     def __init__(self, response_complete: bool) -> None:
         self.response_complete = response_complete

@@ -20,8 +20,7 @@ def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
 
 def test_answers_out_of_order_do_not_shorten_it() -> None:
     """A late answer to an older request does not shorten a consumer's lease (the time for which it
-    may rely on its ZooKeeper session).
-    """
+    may rely on its ZooKeeper session)."""
     lease = Lease(10.0)
     lease.proven(100.0)
     lease.proven(95.0)

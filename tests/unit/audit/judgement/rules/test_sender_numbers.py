@@ -97,8 +97,7 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 ) -> None:
     """Two copies of an agent may send different messages with the same number. If the agent sealed
     a bucket before it sent these messages, and none of them counts lines of the bucket, the bucket
-    stays complete.
-    """
+    stays complete."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]

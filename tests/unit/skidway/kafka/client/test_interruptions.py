@@ -54,8 +54,7 @@ def give(
 def test_batches_on_one_connection_are_unbroken() -> None:
     """A batch is unbroken if there was no interruption between it and the partition's previous
     batch. Batches that come on the same connection are unbroken, except the first batch after a
-    seek.
-    """
+    seek."""
     fetching = begun()
     assert give(fetching, plan(fetching), 0) == [False]
     assert give(fetching, plan(fetching), None) == []
@@ -93,8 +92,7 @@ def test_a_lost_fetch_is_told_at_once() -> None:
 
 class Watcher:
     """A fake watcher of file descriptors. Nothing may call it, because these tests open no
-    connections.
-    """
+    connections."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         raise AssertionError
@@ -121,8 +119,7 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
     """An interruption of all partitions counts for the next batch of each partition, even if this
-    batch comes on the same connection as the batch before it.
-    """
+    batch comes on the same connection as the batch before it."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

@@ -152,8 +152,7 @@ def test_several_refusals_are_one_wait() -> None:
 
 def test_acknowledgements_are_contiguous() -> None:
     """Batches are reported as delivered in their order. If the broker acknowledges a batch before
-    an earlier batch, the later batch is reported only after the earlier one.
-    """
+    an earlier batch, the later batch is reported only after the earlier one."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)

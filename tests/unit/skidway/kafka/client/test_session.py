@@ -33,8 +33,7 @@ def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address
 
 def test_the_first_call_dials(session: ClientSession) -> None:
     """The first call to an address on a channel opens a link (a connection). Later calls use the
-    same link.
-    """
+    same link."""
     inbox: Inbox = deque()
     for _ in range(3):
         ask(session, inbox)
@@ -46,8 +45,7 @@ def test_the_first_call_dials(session: ClientSession) -> None:
 
 def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
     """When a link (a connection) fails, each of its open calls ends exactly once, with the reason.
-    The session does not connect again before a waiting time is over.
-    """
+    The session does not connect again before a waiting time is over."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()
@@ -69,8 +67,7 @@ def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
 
 def test_waits_grow_until_it_works(session: ClientSession) -> None:
     """Each failure of a link (a connection) doubles the time for which the session waits before it
-    connects again.
-    """
+    connects again."""
     inbox: Inbox = deque()
     now, waits = 0.0, []
     for _ in range(4):
@@ -84,8 +81,7 @@ def test_waits_grow_until_it_works(session: ClientSession) -> None:
 
 def test_deadlines_end_links(session: ClientSession) -> None:
     """A link (a connection) ends if it is not connected within the dial timeout, or if an answer
-    does not come within the request timeout.
-    """
+    does not come within the request timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.expire(DIAL_TIMEOUT_S - 0.1)
@@ -112,8 +108,7 @@ def test_the_end_of_the_stream_is_a_failure(session: ClientSession) -> None:
 
 def test_garbage_is_a_failure(session: ClientSession) -> None:
     """If a link (a connection) receives bytes that do not follow Kafka's protocol, the link ends
-    with a reason.
-    """
+    with a reason."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()

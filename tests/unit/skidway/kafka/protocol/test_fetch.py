@@ -104,8 +104,7 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 def agree(by_hand: object, by_table: object, version: int) -> None:
     """Asserts that the hand-written parser and the general function `decode` both refused a
     message, or both read the same. In version 12, `decode` also checks tagged fields that the
-    hand-written parser skips, so `decode` may refuse more messages.
-    """
+    hand-written parser skips, so `decode` may refuse more messages."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -124,8 +123,7 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
     """The hand-written parser and the general function `decode` give the same result for valid,
-    damaged and arbitrary requests.
-    """
+    damaged and arbitrary requests."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
     assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
@@ -148,8 +146,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
     """The hand-written parser and the general function `decode` give the same result for valid,
-    damaged and arbitrary responses.
-    """
+    damaged and arbitrary responses."""
     body = encode(data.draw(messages(FetchResponse, version)), version)
     assert parsed_response(body, version) == flat_response(decode(FetchResponse, body, version))
     for noise in damaged(data, body):
@@ -170,8 +167,7 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
     """A request that the hand-written code writes is read back the same, by the hand-written parser
-    and by the general function `decode`.
-    """
+    and by the general function `decode`."""
     meant = flat(data.draw(messages(FetchRequest, version)))
     frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -210,8 +206,7 @@ results = st.lists(
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
     """A response that the hand-written code writes in pieces is read back the same, and the general
-    function `encode` writes the same bytes.
-    """
+    function `encode` writes the same bytes."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
     frame = joined(fetch_response.write_response(7, version, results, *told))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -343,8 +338,7 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
 )
 def test_hostile_requests(version: int, body: str) -> None:
     """If a request is wrong at one place, the hand-written parser and the general function `decode`
-    refuse it for the same reason.
-    """
+    refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -371,8 +365,7 @@ def test_hostile_requests(version: int, body: str) -> None:
 )
 def test_hostile_responses(version: int, body: str) -> None:
     """If a response is wrong at one place, the hand-written parser and the general function
-    `decode` refuse it for the same reason.
-    """
+    `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
