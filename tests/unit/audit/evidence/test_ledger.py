@@ -167,8 +167,8 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
     """If two messages with different contents have the same number, both the ledger (in SQLite) and
-    the fold (in memory) use the first content and report the second. The test gives both the
-    messages in the same order."""
+    the fold (in memory) use the first content and report the second. The test gives the messages to
+    both in the same order."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
