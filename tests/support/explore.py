@@ -1,9 +1,10 @@
 """Implements `make explore`, which runs the random tests with new seeds, round after round, until
 the time is over.
 
-A round runs every test with the pytest mark `random` once, and gives each test the number of the
-round. The first round has the number SEED. For each failure, the program prints a command that
-repeats the failure. If there was a failure, the exit status is 1.
+A round runs every test with the pytest mark `random` once. Each test derives its seeds from the
+number of the round. The option --seed sets the number of the first round. Each later round has the
+next number. For each failure, the program prints a command that repeats the failure. If there was a
+failure, the exit status is 1.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""The random number of the first round is below this bound, so that a test's seeds stay below
-2^41."""
+"""Without --seed, the first round has a random number below this bound. With this bound, the seeds
+of the tests stay below 2^41."""
 GRACE_S = 600.0
 """A round that has begun in time may continue for this many seconds after the time is over."""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses after tests have run

@@ -1,8 +1,8 @@
 """Collects in memory what the announcements for one source topic say about files.
 
 With an announcement, an agent tells the audit about a file that it reads. Every announcement of a
-file id describes the file again, and the announcements may come in any order. The path and the time
-come from the earliest announcement. The file's creation time comes from any announcement that
+file id describes the file again, and the announcements may come in any order. A note has the path
+and the time of the earliest announcement. The file's creation time comes from any announcement that
 contains it, because agents of older versions do not send the creation time. The audit's ledger
 keeps the same facts in its tables. This module does no input or output.
 """
@@ -41,8 +41,9 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """Combines the facts from two announcements of one file id. If the announcements differ in
-        a fact, the result contains the more cautious fact."""
+        """Combines the facts from two announcements of one file id. If the two announcements have
+        different times, paths or birth times, the result has the earlier ones. If they differ in
+        `replaced`, the result has None."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None

@@ -39,8 +39,8 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """Returns the version that the hosts already have if an earlier run has kept the hosts, and
-        otherwise an empty text."""
+        """If an earlier run has kept the hosts, returns the version that is already installed on
+        them. Otherwise returns an empty text."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 

@@ -171,7 +171,7 @@ class Fold:
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Stores the host that an agent's message contains. `said` is the message's epoch, number
-        and clock. In an announcement, epoch and number are 0. The host of the message with the
+        and time. For an announcement, epoch and number are 0. The host of the message with the
         highest `said` is kept."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
@@ -207,8 +207,8 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, another message with the same sender
-    and number was added before. Then this message adds only the buckets that it contains, and no
-    counts."""
+    and number was added before. In this case, the message's buckets are added, but not its counts.
+    """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

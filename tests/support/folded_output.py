@@ -1,4 +1,4 @@
-"""An output in memory whose old manifests are folded into checkpoints."""
+"""A loader's output in memory. Checkpoints replace its old manifests, as in a real output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
 def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
-    """Commits a load whose files are all in their final places, and folds old manifests."""
+    """Commits a load whose files are all in their final places, and replaces old manifests by a
+    checkpoint if there are enough of them."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

@@ -1,4 +1,4 @@
-"""The Java that tests use to start programs, and its options.
+"""The java command with which tests start programs, and options for it.
 
 This module looks for Java only once, because the search starts a JVM.
 """

@@ -1,6 +1,6 @@
 """Runs the loader in one process, with the topic, the audit topic, the output and Spark in memory.
 
-The steps begin, plan, tasks, join, commit and publish of a load all run the production code.
+All steps of a load (begin, plan, tasks, join, commit, publish) run the production code.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class MemoryLoading:
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """The note that the next runs keep about themselves, or None if they keep no note."""
+        """Writes the note that a run leaves in the output while it works. If None, the runs write
+        no note."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
@@ -273,8 +274,8 @@ class _Spark:
         progress(len(work), len(work))
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
-        """Rewrites groups of files in the store. Each task has one group of files, which its
-        arguments after the first argument describe."""
+        """Rewrites groups of files in the store. Each task rewrites one group of files. The task's
+        first argument is left out, and its other arguments describe the group."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

@@ -1,4 +1,5 @@
-"""A ZooKeeper in memory, and clients that lose their connections, are late and lose their sessions.
+"""A ZooKeeper in memory, and clients for it. A test can delay a client, and can make it lose its
+connection or its session.
 
 This ZooKeeper keeps the promises of a real ZooKeeper. Transactions are atomic, and ephemeral nodes
 disappear with their session. A session ends if its client sends no request for the session timeout.

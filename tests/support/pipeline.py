@@ -253,8 +253,8 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """Returns all committed rows of a topic of dc1. Reads only the files in the directories and
-        no manifest."""
+        """Returns all committed rows of a topic of dc1. Reads the files in the directories, and
+        does not use the manifests."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)

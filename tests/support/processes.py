@@ -124,8 +124,8 @@ class Program:
     def wait_until(
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
-        """Waits until `ready` returns a true value. If the program ends before, raises NotReady
-        with the end of the program's output."""
+        """Waits until `ready` returns a true value. If the program ends first, raises NotReady with
+        the end of the program's output."""
         deadline = time.monotonic() + within_s
         while not ready():
             if not self.running or time.monotonic() > deadline:

@@ -51,8 +51,7 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """The guide uses its own host names for the brokers. Adds these names to the file
-        /etc/hosts on a host."""
+        """Adds the guide's host names of the brokers to the file /etc/hosts of a host."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")

@@ -152,8 +152,8 @@ class SiteLoader:
     # The methods below return what a recount finds in the loader's output.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
-        """The rows in the output of a topic. Without an epoch, these are the present rows. For an
-        earlier epoch, they are the rows at the end of this epoch."""
+        """The rows in the output of a topic: without `epoch` the present rows, and otherwise the
+        rows at the end of the given earlier epoch."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)

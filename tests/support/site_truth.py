@@ -17,7 +17,7 @@ these statements must be true:
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
-F must be true only if the topic was not made again and some tier counted records without origin in
+F need not be true for a topic that was made again, or if no tier counted records without origin in
 this bucket.
 
 If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
@@ -274,7 +274,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest seal of any id of the topic
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest seal of any topic id
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

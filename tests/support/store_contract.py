@@ -114,8 +114,8 @@ class StoreContract:
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_replacement_overwrites(self, store: Store) -> None:
-        """After a file has replaced another file, it is only at the target. If the source is
-        missing, the target stays unchanged."""
+        """After a file has replaced another file, it exists only at the path of the replaced file.
+        If the file that should replace another file is missing, the other file stays unchanged."""
         put(store, "staging/new", b"new")
         assert store.replace("staging/new", "topic/file")
         put(store, "staging/newer", b"newer")
@@ -125,7 +125,8 @@ class StoreContract:
         assert store.read("topic/file") == b"newer"
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
-        """A rename of a missing file is refused, so that the caller looks for the file again."""
+        """A rename of a missing file returns False and creates nothing. The caller must find out
+        where the file is."""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
@@ -158,7 +159,8 @@ class StoreContract:
         assert store.length("d/file") == 1
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
-        """After a writer has abandoned a file, a file of the same name can be written."""
+        """If a writer gives up a file that is only half written, a file of the same name can be
+        written afterwards."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

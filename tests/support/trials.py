@@ -129,8 +129,8 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes for which the agent has stored a promise to send them, whether or not
-        it has sent them."""
+        """The number of bytes up to the end of each file's last durable intent, whether or not the
+        agent has sent these bytes."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:

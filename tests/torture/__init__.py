@@ -12,7 +12,7 @@ written. docs/testing.md explains the numbers that the torture prints.
     faults      kinds of faults, their targets, and a schedule drawn from the seed; no I/O
     shrinking   makes a failed schedule shorter by leaving faults out; no I/O
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
-    lake        the loader's current and earlier outputs, the rows set aside, and the lines in all
+    lake        the loader's current and earlier outputs, and the lines in all of them
     loads       the loader as a program that keeps running, with a load every few seconds
     shifted_clock  time.sleep under libfaketime, for every program whose clock is shifted
     settings    the settings of all programs

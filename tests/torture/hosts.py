@@ -249,10 +249,9 @@ WAYS_OF = {
     "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
     REMADE: ("renamed",),
 }  # fmt: skip
-"""How the logs of each topic are rotated. Logs that are truncated have a separate topic, because
-the agent declares a loss at each truncation, even if nothing was lost. Logs that get links and
-copies also have a separate topic. Logs whose topic is deleted and made again have a separate topic
-as well."""
+"""How the logs of each topic are rotated. Three kinds of logs have topics of their own: logs that
+are truncated, logs that get links and copies, and logs whose topic is deleted and made again. For
+example, the agent declares a loss at each truncation, even if nothing was lost."""
 ONLY_IN = {REMADE: "dc1"}
 
 

@@ -1,5 +1,5 @@
-"""The loader's outputs: the current output, rows that were set aside, and the lines in all
-outputs."""
+"""The loader's outputs, and the lines in all of them. When the operator makes the loader load a
+topic again, the operator sets the topic's old rows aside, that is, moves them out of the output."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """Hides one file of rows. The returned function brings the file back. If rows were set
-        aside or a new output was begun in the meantime, the function does nothing. It returns False
-        if the file system does not allow the change now."""
+        """Hides one file of rows. The returned function brings the file back. It returns False if
+        the file system does not allow this now. If rows were set aside or a new output was begun in
+        the meantime, the function does nothing and returns True."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
@@ -131,8 +131,8 @@ class Lake:
         return found
 
     def _is_removed(self, topic: str, file: Path) -> bool:
-        """Whether a load has put the file's rows into another file. The load must have read the
-        file before it was hidden."""
+        """Whether a load has put the file's rows into another file. This can happen if the load
+        read the file before the file was hidden."""
         path = str(file.relative_to(self.output))
         return any(path in removed for removed in _removed(self.output / layout.state(topic)))
 

@@ -17,8 +17,8 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""The lateness setting. A declared loss also covers the buckets of the period of this length before
-the loss."""
+"""The lateness setting. Lines may arrive late by this many milliseconds, so a declared loss also
+covers the buckets that ended within this time before the loss."""
 IDLE_FLUSH_MS = 20_000
 """The time after which the agent sends a line without a line end. A writer always takes less time
 between the two halves of a line, even if it gets no CPU time for a while."""

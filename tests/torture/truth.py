@@ -46,8 +46,8 @@ class Truth:
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.
-    - beside: buckets that would be false alarms if they did not share a reason with a bucket in
-      which lines are missing or doubled.
+    - beside: buckets with the verdict "lost" or "unknown" that have all their lines, but are no
+      false alarms: they share a reason with a bucket in which lines are missing or doubled.
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
@@ -76,8 +76,8 @@ class Truth:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """The numbers that may still improve. The reasons of verdicts are left out, because they
-        may contain times."""
+        """The numbers that may still improve while the programs finish their work. The reasons of
+        verdicts are left out, because they may contain times."""
         wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
         alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
         return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)

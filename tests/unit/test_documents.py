@@ -181,8 +181,9 @@ def test_files_that_documents_name_exist() -> None:
 
 
 def test_files_of_the_reading_order_exist() -> None:
-    """Every file and folder in the reading order of docs/architecture.md exists. A file without a
-    folder is in the folder that is named before it, or next to the file that is named before it."""
+    """Every file and folder in the reading order of docs/architecture.md exists. If the page names
+    a file without a folder, the file is in the folder that the page names just before, or next to
+    the file that the page names just before."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -312,7 +313,7 @@ def test_every_run_time_dependency_is_used() -> None:
     ],
 )
 def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
-    """Each of the five packages that Skidway was asked to use is imported in the module that needs
-    it."""
+    """Five packages are requirements of the project: watchdog, avro, kazoo, pyspark and PyYAML.
+    Each of them is imported in the module that needs it."""
     imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
     assert imported, f"{module} {does}"

@@ -280,7 +280,7 @@ def test_a_job_may_run_when_all_before_a_time_is_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`audit complete` ends with status 0 if everything of the topic before the given time is
-    complete. It says which tiers this includes."""
+    complete. Its output names the tiers whose counts were compared."""
     _store(tmp_path)
     _heard(tmp_path, SEALED_MS)
     said = (

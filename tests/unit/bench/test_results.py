@@ -93,9 +93,9 @@ def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
 
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
-    """The lines that perf-test, the load generator of RabbitMQ, prints become a series of rates.
-    Each rate is for the time since the previous line. The averages at the end of perf-test's output
-    are not in the series."""
+    """While it runs, perf-test (the load generator of RabbitMQ) prints lines with rates. These
+    lines become a series of rates. Each rate is for the time since the previous line. The averages
+    at the end of perf-test's output are not in the series."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"

@@ -141,8 +141,9 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
 
 @promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
-    """Records beyond the limit of the hold (here retention.hold.max.ms) expire even if a slow group
-    has not read them. The expired records are counted as lost to that group."""
+    """Records that a group in retention.hold has not read do not expire, up to a limit (here
+    retention.hold.max.ms). Records beyond this limit expire even if a slow group has not read them.
+    The expired records are counted as lost to that group."""
     world = World(tmp_path, LogConfig(
         segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
     ))  # fmt: skip

@@ -38,8 +38,8 @@ def test_the_same_words_get_the_same_answer() -> None:
 
 
 def test_a_picture_that_was_replaced_ends_all_answers() -> None:
-    """When one of the objects that answers are made from is replaced, all answers are dropped, even
-    if the new object equals the old one."""
+    """The broker makes answers from certain objects. When one of these objects is replaced, all
+    cached answers are dropped, even if the new object equals the old one."""
     for which in ("topics", "stopped"):
         world = World()
         world.keep(5, b"words", b"answer")

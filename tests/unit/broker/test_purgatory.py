@@ -74,7 +74,8 @@ def test_an_operation_may_come_back_while_it_is_asked() -> None:
 
 
 def test_a_stop_completes_everything() -> None:
-    """When the broker stops, every parked operation expires, so that its client is answered."""
+    """When the broker stops, every operation that cannot complete yet expires, so that its client
+    is answered."""
     purgatory = Purgatory(Timers())
     operations = [Operation() for _ in range(3)]
     for operation in operations:
@@ -85,9 +86,9 @@ def test_a_stop_completes_everything() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    """An operation stays parked even after its connection has closed. So the number of partitions
-    that parked operations wait for has a limit. An operation that was removed (`forget`) is no
-    longer counted."""
+    """An operation waits in the purgatory even after its connection has closed. So there is a limit
+    to the number of partitions for which operations wait. An operation that was removed (`forget`)
+    is no longer counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

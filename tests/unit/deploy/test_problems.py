@@ -16,7 +16,7 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 THERE = {"skidway_zookeeper_connect": "z:2181", "skidway_schema_registry_url": "http://r:8081"}
-"""Variables that every host needs, for tests that are about something else."""
+"""Variables without which each host would have a problem, for tests of other problems."""
 
 
 def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:

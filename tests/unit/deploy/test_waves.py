@@ -29,8 +29,8 @@ class Reads(Mapping[str, Mapping[str, Any]]):
 
 
 def test_a_wave_in_which_all_went_well_is_good() -> None:
-    """A wave succeeds if no host failed, no host became unreachable, and the audit reports
-    nothing."""
+    """A wave succeeds if no host failed, no host became unreachable, and the audit reports no
+    problem."""
     assert waves.wave_problems(Reads(), ["a", "b"], ["a", "b"], []) == []
     assert waves.wave_problems({"a": {}}, ["a"], ["a"]) == []
 

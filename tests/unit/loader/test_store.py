@@ -60,8 +60,8 @@ def test_a_store_that_stays_remembers_few_directories(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store must ensure that only one process can create a name. The URL of any other store, or a
-    URL without a path, is refused as a configuration error."""
+    """A store must ensure that only one process can create a name. The URL of a store that does not
+    ensure this, or a URL without a path, is refused as a configuration error."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 

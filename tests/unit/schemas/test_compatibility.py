@@ -200,8 +200,8 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
     """The verdicts are the same as those of Avro's Python library, except where that library is
-    wrong. The library does not find aliases without their namespace. It also accepts two fields
-    that are read as the same field, which Avro's Java library refuses."""
+    wrong. The library does not find aliases without their namespace. It also accepts schemas in
+    which two fields are read as the same field. Avro's Java library refuses these schemas."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))

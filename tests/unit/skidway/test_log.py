@@ -86,8 +86,8 @@ def test_error_carries_traceback(written: io.StringIO) -> None:
 
 
 def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
-    """An error that is repeated is written only once. The number of its repeats is written when the
-    program ends."""
+    """If an error is repeated within a short time, it is written only once. At the end of the
+    program, the number of repeats that were not written is written."""
     broker = log.get("broker")
     for _ in range(5):
         broker.error("fsync_failed", path="/data/0.log")

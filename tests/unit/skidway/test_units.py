@@ -30,8 +30,9 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 def test_every_program_has_its_unit() -> None:
     """There is a service for each of the six programs. Further services are for the audit's
-    counters (one instance for each cluster that is counted), for the resident loader, and for the
-    recount of loaded rows. The load and the recount have timers."""
+    counters (one instance for each cluster that is counted), for the resident loader (a process
+    that makes one run after another), and for the recount of loaded rows. The load and the recount
+    have timers."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service", RESIDENT}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
@@ -94,9 +95,9 @@ def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
 def test_a_loader_that_stays_is_what_the_command_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The resident loader accepts the interval in its unit: the command fails only at the
-    configuration, which is missing here. An invalid interval is refused with an exit status after
-    which systemd does not start the unit again."""
+    """The resident loader (a process that makes one run after another) accepts the interval in its
+    unit: the command fails only at the configuration, which is missing here. An invalid interval is
+    refused with an exit status after which systemd does not start the unit again."""
     service = sections(RESIDENT)["Service"]
     name, _, every = service["Environment"].partition("=")
     words = service["ExecStart"].split()[1:]
@@ -169,7 +170,8 @@ class TestSystemd:
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
         """`systemd-analyze security` accepts the exposure of each service at a threshold of 1.5 (15
-        tenths), and does not accept it at 0.5."""
+        tenths). It does not accept the exposure at 0.5, which shows that the threshold has an
+        effect."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

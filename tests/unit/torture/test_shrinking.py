@@ -25,8 +25,8 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """If no shorter schedule fails, the original schedule is kept in its order, because the
-    original may have failed by chance."""
+    """The original schedule may have failed by chance. If no shorter schedule fails, the result is
+    the original schedule in its order."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 

@@ -50,8 +50,8 @@ def _metric(name: str, **labels: str) -> float | None:
 
 @promise("clocks measured")
 def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
-    """Health and metrics report a host whose clock is wrong until the clock is corrected. The
-    collector stays healthy meanwhile."""
+    """If a host's clock is wrong, health and metrics report the host until the clock is corrected.
+    The collector stays healthy meanwhile."""
     collector = Collector(tmp_path)
     collector.hear(0, HOUR, 0)
     is_well, detail = collector.health()

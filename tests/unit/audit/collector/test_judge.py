@@ -1,5 +1,5 @@
-"""A block is the buckets of one hour. The collector judges one block after another, in steps of
-bounded length. The verdicts are the same as if the collector judged everything at once."""
+"""A block consists of the buckets of one hour. The collector judges one block after another, in
+steps of bounded length. The verdicts are the same as if the collector judged everything at once."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Site:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
-    """Judging block by block gives the same verdicts as judging everything at once. It does not
-    matter which buckets exist, which buckets lack records, and whether counts change between two
-    steps."""
+    """A block consists of the buckets of one hour. Judging block by block gives the same verdicts
+    as judging everything at once. It does not matter which buckets exist, which buckets lack
+    records, and whether counts change between two steps."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -98,8 +98,9 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge judges old blocks again in turn. So it notices a change in an old block after some
-    steps, even if each step has time for only one block."""
+    """A block consists of the buckets of one hour. The judge judges old blocks again in turn. So it
+    notices a change in an old block after some steps, even if each step has time for only one
+    block."""
     site = Site()
     for hour in range(6):
         site.count(LOGS, hour * BLOCK_MS // SIZE)

@@ -21,8 +21,9 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """The looks of one `wait`. The method `look` returns the given findings in order, and then the
-    last finding again and again. Each call takes some time."""
+    """Replaces the check that `wait` repeats until nothing is missing. The method `look` returns
+    the given findings in order, and then the last finding again and again. Each call takes some
+    time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -46,15 +47,15 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """`wait` pauses between its looks, and ends after the first look that finds nothing missing."""
+    """`wait` pauses between its checks, and ends when a check finds nothing missing."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the allowed time is over, `wait` ends and returns what is still missing. It looks at
-    least once, even if the allowed time is zero."""
+    """When the allowed time is over, `wait` ends and returns what is still missing. It makes at
+    least one check, even if the allowed time is zero."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -63,15 +64,15 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """After a long look, the pause is longer too, so that the command does not spend all its time
-    looking at a large fleet."""
+    """After a check that took long, the pause of `wait` is longer too, so that the command does not
+    spend all its time on checks of a large fleet."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
 
 
 def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
-    """If a cluster cannot be reached at the first look, `wait` fails at once, because the address
+    """If `wait` cannot reach a cluster for its first check, it fails at once, because the address
     may be wrong."""
     with pytest.raises(Unreachable):
         (looks := Looks(AWAY)).patiently(60)
@@ -79,7 +80,7 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """If a cluster cannot be reached at a later look, `wait` continues, because the brokers may be
+    """If `wait` cannot reach a cluster for a later check, it continues, because the brokers may be
     restarting. It fails only if the cluster is still unreachable when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):

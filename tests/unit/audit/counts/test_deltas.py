@@ -56,8 +56,8 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """If content is divided among several deltas, the losses are in the last one, because a loss
-    applies to the buckets of its own delta and of all deltas with lower numbers."""
+    """If content is divided among several deltas, the losses are in the last delta. The reason is
+    that a loss applies to the buckets of its own delta and of all deltas with lower numbers."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
@@ -99,8 +99,8 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """A single count, gap or loss that is larger than the limit is still sent, so that nothing is
-    dropped."""
+    """A single count, gap or loss cannot be divided. Even if it is larger than the limit, it is
+    sent, so that nothing is dropped."""
     assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
 
 

@@ -34,7 +34,7 @@ def _walk(chosen: list[Record], known: dict[FileKey, int]) -> Walked:
 
 
 def _sequential(chosen: list[Record], known: dict[FileKey, int]) -> tuple[str, dict[FileKey, int]]:
-    """The sequential rule as it is documented."""
+    """The documented rule, which processes one record after another."""
     current = dict(known)
     kinds = ""
     for agent, file, first, length in chosen:
@@ -52,8 +52,8 @@ def _kinds(walked: Walked) -> str:
 @promise("5 marks")
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
-    """Processing columns of records finds the same new records, repeats, straddles and marks as the
-    sequential rule."""
+    """Processing columns of records finds the same new records, repeats, straddles (records of
+    which only the first bytes are a repeat) and marks as processing one record after another."""
     before = dict(known)
     walked = _walk(chosen, known)
     kinds, after = _sequential(chosen, known)

@@ -114,8 +114,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
-    another order and repeatedly. Only the first messages of the senders keep their order, because
-    this order can put counts in doubt."""
+    another order and repeatedly. The test keeps only the first messages of the senders in their
+    order, because the order of these messages can put counts in doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -167,8 +167,8 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
     """If two messages with different contents have the same number, both the ledger (in SQLite) and
-    the fold (in memory) use the first content and report the second. The test gives both the
-    messages in the same order."""
+    the fold (in memory) use the first content and report the second. The test gives the messages to
+    both in the same order."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -209,7 +209,8 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
 
 
 def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
-    """The ledger counts records that are not audit messages. They change nothing else."""
+    """The ledger counts records that are not audit messages. Apart from this count, such records
+    change nothing."""
     ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
     assert ledger.refused_count == 2
     assert ledger.newest_buckets(5) == [0]

@@ -180,8 +180,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. Of all lags in
-    a window of time, the smallest is used, because messages may wait on their way. When a sender's
-    clock was set, a new window begins."""
+    a window of time, the smallest is used, because messages may wait on their way. When somebody
+    sets a sender's clock, a new window begins."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -456,7 +456,8 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 ) -> None:
     """An agent may continue with an older copy of its state while its clock is an hour behind. Its
     buckets are then unknown up to the time at which the new epoch's first seal arrived. If a new
-    store is filled later from the topics, only the time in the seal is known."""
+    store is filled later from the topics, only the time in the seal is known, and the audit uses
+    this time."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)

@@ -129,8 +129,8 @@ class Site:
 def test_no_topic_is_complete_before_all_of_it_is_loaded(
     data: st.DataObject, actions: list[str]
 ) -> None:
-    """If the audit calls a topic complete before a time, all lines of the topic with earlier event
-    times are already in the output. The collector may have read only a part of the messages."""
+    """If the audit calls a topic complete up to a time, all lines of the topic with earlier event
+    times are already in the output, even if the collector has read only a part of the messages."""
     site = Site()
     closing = data.draw(st.permutations(CLOSING), label="closing")
     between = data.draw(st.lists(st.sampled_from(ACTIONS), max_size=4), label="between")

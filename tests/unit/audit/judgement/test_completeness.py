@@ -83,9 +83,9 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete before a time if all tiers counted the same records, and if the agents
-    and the counter have processed everything before this time. Buckets without records are judged
-    like the others."""
+    """A topic is complete up to a time if all tiers counted the same records, and if the agents and
+    the counter have processed everything before this time. Buckets without records are judged like
+    the others."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -162,7 +162,7 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """As long as more records of a topic may arrive of which the audit has no sign yet, the topic
+    """As long as records of a topic may still arrive that no message has mentioned yet, the topic
     is not complete. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
@@ -182,8 +182,8 @@ def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
 
 
 def test_how_much_a_place_lacks_is_told() -> None:
-    """For each place that lacks records, the answer contains the number of missing records, summed
-    over all short buckets."""
+    """For each place (a tier of one cluster, or an output) that lacks records, the answer contains
+    the number of missing records, summed over all buckets."""
     more = [
         delta(AGENT, 3, count(7, bucket=EMPTY)),
         *(delta(x, 2, count(7, bucket=EMPTY)) for x in (BROKER, MIRROR)),

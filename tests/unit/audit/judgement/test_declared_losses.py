@@ -134,9 +134,9 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
 def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
-    """A loss also affects the buckets in which the agent counted lines after its look at the files
-    and before the seal that followed. Lines that were delivered or lost between the look and the
-    seal may have been written after the look."""
+    """Before an agent sends a seal, it looks at the ends of its files. A loss also affects the
+    buckets in which the agent counted lines between this look and the seal. Lines that were
+    delivered or lost between the look and the seal may have been written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [

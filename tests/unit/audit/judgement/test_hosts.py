@@ -97,8 +97,8 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """A host counts as retired and not as missed if the roster has retired it, or if the settings
-    have retired it by its name or by its agent's id."""
+    """If the roster has retired a host, or if the settings have retired it by its name or by its
+    agent's id, the host counts as retired and not as missed."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),

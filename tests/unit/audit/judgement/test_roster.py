@@ -47,8 +47,8 @@ def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
 
 
 def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
-    """If the file retires a host, the host is retired only in this cluster. A host of the same name
-    in another cluster is another host."""
+    """If the file retires a host in one cluster, the host is retired only there. A host of the same
+    name in another cluster is another host."""
     roster = Roster([*read_file(written(tmp_path)), RosterEntry("app7", "dc2")])
     assert roster.is_retired("dc1", "app7")
     assert not roster.is_retired("dc2", "app7")

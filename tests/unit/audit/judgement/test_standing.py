@@ -72,8 +72,9 @@ def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
 
 
 def test_no_topic_vanishes() -> None:
-    """The standing lists a topic even if all its buckets are older than the buckets that are shown.
-    It does not list a topic of rejected lines if there were no rejected lines."""
+    """The standing (the summary of the verdicts on all buckets) lists a topic even if all its
+    buckets are older than the buckets that are shown. It does not list a topic of rejected lines if
+    there were no rejected lines."""
     newer = [_count(LOGS, index, 5) for index in range(50, 90)]
     old = [_count(OTHER, 0, 5)]
     found = _judged(newer + old, newer)

@@ -47,8 +47,8 @@ def unfolded() -> MemoryStore:
 def test_the_recount_finds_the_same_files_after_folding(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A recount of an output counts the same files whether its old manifests were deleted after
-    folding or are all still there."""
+    """A recount of an output counts the same files whether a checkpoint has replaced the old
+    manifests or all manifests are still there."""
     found = committed_files.read(folded, TOPIC, named)
     with closing(NamedFiles()) as whole:
         assert committed_files.read(unfolded(), TOPIC, whole) == found == (LAST, [])

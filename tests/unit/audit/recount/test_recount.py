@@ -439,7 +439,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 ) -> None:
     """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
     the topic under the output whose loader sent these counts. An output is a loader's directory.
-    All these counts may be for hours before the recounted hours."""
+    It finds the topic even if all these counts are for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -539,8 +539,8 @@ class Moving(LocalOutput):
 
 @promise("6 recount")
 def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
-    """A load that is committed after the recount has read the manifests and before it lists the
-    files is not a fault."""
+    """It is not a fault if a load is committed after the recount has read the manifests and before
+    the recount lists the files."""
     output.load(0, 10)
     moving = Moving(output.root)
     moving.before_files = lambda: output.load(10, 10)
@@ -712,8 +712,8 @@ def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
 
 
 def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> None:
-    """If a load has replaced a file by another file, the recount reports a copy of the replaced
-    file as a copy, because the copy's rows are also in the new file."""
+    """A load has replaced a file by a new file with the same rows, but somebody has kept a copy of
+    the replaced file. The recount reports this copy, because its rows are also in the new file."""
     path = output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
     output.rewrite(path)
@@ -733,7 +733,7 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
     """If a load removes files before the recount has read them, the recount reports no fault. It
-    then judges no agent's rows of the files' hour. It judges the other hours."""
+    does not judge the hour of these files, but it judges the other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
     for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row
@@ -837,7 +837,7 @@ def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
     assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
-    assert found.faults.kept[1].place == PLACE  # the place is known from the columns
+    assert found.faults.kept[1].place == PLACE  # the offsets come from the columns
 
 
 def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:

@@ -108,8 +108,8 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """An acceptance does not include findings that come later: neither another loss in the same
-    bucket nor a tier that then lacks records."""
+    """An acceptance does not include findings that come later, such as another loss in the same
+    bucket, or a tier that lacks records later."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -175,9 +175,9 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """If a place counted nothing, an acceptance applies only to the records that other places had
-    counted when the person accepted the bucket. The acceptance does not apply to records that are
-    counted later and that this place also lacks."""
+    """If a place (a tier of one cluster, or an output) counted nothing, an acceptance applies only
+    to the records that other places had counted when the person accepted the bucket. The acceptance
+    does not apply to records that are counted later and that this place also lacks."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -201,7 +201,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # only the agent's own counts matter
+    assert "accepted by ada" in words  # counts of other programs do not matter
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words
@@ -292,16 +292,16 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
     ],
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
-    """A retirement applies only to places with exactly the given folder names. Other places stay
-    active."""
+    """A retirement applies only to an output with exactly the given folder names, or to the tier or
+    cluster that it names. Everything else stays active."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
-    """If the counts of a retired place agree with all other counts, the bucket is complete, without
-    a remark."""
+    """If the counts of a retired place (a tier of one cluster, or an output) agree with all other
+    counts, the bucket is complete, without a remark."""
     found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
 
@@ -323,8 +323,8 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
-    """If all places that could confirm an agent's count are retired and lack records, the bucket is
-    not complete."""
+    """If all tiers and outputs that could confirm an agent's count are retired and lack records,
+    the bucket is not complete."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN
@@ -335,8 +335,8 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
 
 @promise("6 acceptance")
 def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
-    """If a person accepts a count that no other place confirms, the acceptance does not apply to
-    records that are counted later."""
+    """If a person accepts an agent's count that no other tier or output confirms, the acceptance
+    does not apply to records that are counted later."""
     policy = replace(POLICY, retired_places=("broker", "hdfs"))
     seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
     assert bucket(seen, policy).is_accepted
@@ -387,7 +387,8 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
 
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
-    """If a message of a retired place is missing, the verdict has only a remark."""
+    """If a message of a retired place (a tier of one cluster, or an output) is missing, the verdict
+    is not worse, and only has a remark."""
     holed = [*said(5, 5), delta(OLD, 0, 3)]
     assert bucket(holed).status is Status.UNKNOWN
     found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
@@ -403,8 +404,8 @@ def _broken(message: Delta) -> Delta:
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
     """A chain of counts is broken if a count contains the number of an earlier message that is
-    missing. A broken chain of a retired place leads only to a remark. A broken chain of an agent
-    leads to a doubt in every cluster."""
+    missing. A broken chain of a retired place (a tier of one cluster, or an output) leads only to a
+    remark. A broken chain of an agent leads to a doubt in every cluster."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -420,8 +421,9 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 
 @promise("6 acceptance")
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
-    """If a person accepts a broken chain, the acceptance does not apply to records that are counted
-    later."""
+    """A chain of counts is broken if a count contains the number of an earlier message that is
+    missing. If a person accepts a broken chain, the acceptance does not apply to records that are
+    counted later."""
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
@@ -439,8 +441,9 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
-    """A message on the audit topic can retire a place, as the setting can. The place stays retired
-    until the retirement is revoked. It does not matter which span of time the audit judges."""
+    """A message on the audit topic can retire a place (a tier of one cluster, or an output), as the
+    setting can. The place stays retired until the retirement is revoked. It does not matter which
+    span of time the audit judges."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
@@ -519,13 +522,14 @@ def test_an_output_below_a_retired_one_counts() -> None:
 
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
-    """A text that is no name of a place is refused. A single slash is neither an output nor the
-    whole tier."""
+    """A text that is no name of a place (a tier of one cluster, or an output) is refused. A single
+    slash is neither an output nor the whole tier."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 
 
 def test_a_retirement_is_taken_back_however_the_place_is_spelled() -> None:
-    """A retirement can be revoked by the name of the place with or without a slash at the end."""
+    """The retirement of an output can be revoked by the output's name with or without a slash at
+    the end."""
     retired = Retirement(1, 5, "ada", "x", "hdfs /old/")
     assert acceptances.reinstatements("hdfs  /old", [retired], SIGNED)

@@ -45,9 +45,10 @@ def value_of(kind: str, tier: Tier, version: str = "audit.avsc") -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_head_says_what_the_whole_message_says(version: str) -> None:
-    """The kind, tier, producer, epoch and number in the head agree with those of the decoded
-    message, in each version of the schema. So the loader, which reads the heads, skips no message
-    that it needs."""
+    """The head of a message consists of the fields that a program can read without decoding the
+    whole message: kind, tier, producer, epoch and number. These fields agree with those of the
+    decoded message, in each version of the schema. So the loader, which reads the heads, skips no
+    message that it needs."""
     for kind, tier in product(MADE, Tier):
         value = value_of(kind, tier, version)
         assert sort_of(value) == (kind, tier)
@@ -56,8 +57,8 @@ def test_a_head_says_what_the_whole_message_says(version: str) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
 def test_other_values_have_no_sort(value: bytes) -> None:
-    """A value that is no message of a tier has no head. The reader then decodes the whole value to
-    find out what it is."""
+    """A value that is no message of a tier has no head (the fields that can be read without
+    decoding the whole message). The reader then decodes the whole value to find out what it is."""
     assert sort_of(value) is None
 
 
@@ -71,7 +72,7 @@ def test_bytes_that_name_no_tier_have_no_sort() -> None:
 
 @pytest.mark.parametrize("value", [b"hello, audit", ANNOUNCED, value_of(DELTA, Tier.HDFS)[:14]])
 def test_a_damaged_head_is_refused(value: bytes) -> None:
-    """If the head of a message cannot be read, the error is the same as for a whole message, so
-    that readers handle it."""
+    """If the head of a message (its first fields) cannot be read, the error is the same as for a
+    message that cannot be decoded, so that readers handle it in the same way."""
     with pytest.raises(MessageRefused):
         head_of(value)

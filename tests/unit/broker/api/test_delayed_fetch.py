@@ -83,7 +83,8 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
-    """A parked fetch is answered once, as soon as its partitions have min_bytes together."""
+    """A parked fetch (a fetch whose answer the broker delays) is answered once, as soon as its
+    partitions have min_bytes together."""
     broker.parked(3 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.world.replica)
     broker.grow(broker.other)
@@ -107,8 +108,8 @@ def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
 
 
 def test_what_was_there_before_counts(broker: Broker) -> None:
-    """Records that were in a partition before a fetch was parked count towards the min_bytes of the
-    fetch."""
+    """Records that were in a partition before the broker parked a fetch (delayed its answer) count
+    towards the min_bytes of the fetch."""
     broker.grow(broker.world.replica)
     broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.other)
@@ -116,8 +117,8 @@ def test_what_was_there_before_counts(broker: Broker) -> None:
 
 
 def test_what_was_found_counts_once(broker: Broker) -> None:
-    """Records that were in a partition when the fetch was parked are not counted a second time when
-    the partition grows."""
+    """Records that were in a partition when the broker parked a fetch (delayed its answer) are not
+    counted a second time when the partition grows."""
     broker.grow(broker.world.replica)
     broker.parked(4 * BATCH_BYTES, PARTITION)
     broker.grow(broker.world.replica)
@@ -130,8 +131,8 @@ def test_what_was_found_counts_once(broker: Broker) -> None:
 def test_only_the_partition_that_changed_is_looked_at(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When one partition of a parked fetch grows, the broker does not look at the fetch's other
-    partitions."""
+    """When one partition of a parked fetch (a fetch whose answer the broker delays) grows, the
+    broker does not look at the fetch's other partitions."""
     broker.grow(broker.other)
     broker.parked(10 * BATCH_BYTES, PARTITION, OTHER)
     with monkeypatch.context() as patched:
@@ -149,15 +150,16 @@ def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """When one of a parked fetch's partitions is dropped, the broker answers the fetch at once,
-    because the client must learn of the error without a delay."""
+    """When a partition of a parked fetch (a fetch whose answer the broker delays) is dropped, the
+    broker answers the fetch at once, because the client must learn of the error without a delay."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1
 
 
 def test_a_client_that_has_gone_is_forgotten(broker: Broker) -> None:
-    """When a client disconnects, its parked fetch is forgotten and never answered."""
+    """When a client disconnects, its parked fetch (a fetch whose answer the broker delays) is
+    forgotten and never answered."""
     broker.parked(1 << 20, PARTITION)
     broker.exchange.closed = True
     broker.grow(broker.world.replica)

@@ -52,7 +52,8 @@ class Answers:
 
 
 class Broker:
-    """A stand-in for those parts of the broker that a run needs, with one partition."""
+    """A stand-in for those parts of the broker that the handler of runs (similar Produce requests)
+    needs. It has one partition."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -127,8 +128,9 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that is not similar to those of the run ends the run. The answer to this request
-    comes after the answers of the run and before the answers of the next run."""
+    """A run is a sequence of similar Produce requests of one connection. A request that is not
+    similar to those of the run ends the run. The answer to this request comes after the answers of
+    the run and before the answers of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)
@@ -142,8 +144,9 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run leaves a bad batch to the general handler. The bad batch is not stored and not counted,
-    and the good batches before and after it are stored."""
+    """The handler of runs (sequences of similar Produce requests) leaves a bad batch to the general
+    handler. The bad batch is not stored and not counted, and the good batches before and after it
+    are stored."""
     broker.learn(1)
     bad = batch()
     bad[-1] ^= 1
@@ -156,8 +159,9 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run leaves a duplicate batch to the general handler. The answer needs the first offset of
-    the stored batch, and a run does not have this offset."""
+    """The handler of runs (sequences of similar Produce requests) leaves a duplicate batch to the
+    general handler. The answer needs the first offset of the stored batch, and the handler of runs
+    does not have this offset."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)
@@ -166,8 +170,8 @@ def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
-    """With acks=all, a whole run is answered after one flush. The run of the next turn waits for
-    another flush."""
+    """With acks=all, a whole run (a sequence of similar Produce requests) is answered after one
+    flush. The run of the next turn waits for another flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.handle(1, batch(), -1)
@@ -182,9 +186,10 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 
 
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
-    """A run with acks=all is answered when its last batch is flushed. If a segment rolls, the old
-    segment may be written before the turn ends, so that a flush includes only the first batches of
-    the run."""
+    """A run (a sequence of similar Produce requests) with acks=all is answered when its last batch
+    is flushed. If a segment rolls, the old segment may be written before the turn ends, so that a
+    flush includes only the first batches of the run. The end of this flush does not answer the run.
+    """
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.world.replica.log.write()
@@ -199,8 +204,8 @@ def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
 
 
 def test_acks_all_times_out(broker: Broker) -> None:
-    """With acks=all, each request of a run gets REQUEST_TIMED_OUT if there is no flush within the
-    request's timeout."""
+    """With acks=all, each request of a run (a sequence of similar Produce requests) gets
+    REQUEST_TIMED_OUT if there is no flush within the request's timeout."""
     broker.learn(-1, timeout_ms=500)
     broker.handle(0, batch(), -1, timeout_ms=500)
     broker.handle(1, batch(), -1, timeout_ms=500)
@@ -238,8 +243,8 @@ def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
 def test_a_write_that_failed_is_no_success(
     broker: Broker, acks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a failed write, each request of the run gets KAFKA_STORAGE_ERROR. With acks=0 there is
-    no answer, so the broker closes the connection."""
+    """After a failed write, each request of a run (a sequence of similar Produce requests) gets
+    KAFKA_STORAGE_ERROR. With acks=0 there is no answer, so the broker closes the connection."""
     broker.learn(acks)
     broker.handle(0, batch(), acks)
     broker.handle(1, batch(), acks)

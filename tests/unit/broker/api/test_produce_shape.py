@@ -54,8 +54,9 @@ def known(view: memoryview, version: int, replica: Replica) -> Shapes:
 def test_a_request_of_the_same_shape_is_parsed_alike(
     replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
 ) -> None:
-    """With a shape, the broker finds the same correlation id and records in a request as the
-    general parser does, whatever the sizes of the records are."""
+    """The shape of a Produce request is everything but its correlation id and its records. In a
+    request of a known shape, the broker finds the same correlation id and records as the general
+    parser does, whatever the sizes of the records are."""
     shapes = known(frame(first, version, client=client), version, replica)
     view = frame(second, version, number=number, client=client)
     found = shapes.match(view)
@@ -70,8 +71,8 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request that differs from a shape in topic, partition, acks, timeout, client id or version
-    goes to the general parser."""
+    """A request that differs from a known request not only in correlation id and records, but also
+    in topic, partition, acks, timeout, client id or version, goes to the general parser."""
     shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),
@@ -100,7 +101,8 @@ def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version:
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, version: int) -> None:
-    """The broker stores a shape only for a request with exactly one batch."""
+    """The broker stores the shape of a request (everything but correlation id and records) only if
+    the request has exactly one batch."""
     data = [TopicBuffers("logs", n, (b"x",)) for n in range(2)]
     pieces = produce.write_request(1, "c", version, 1, 10, data)
     view = memoryview(b"".join(bytes(each) for each in pieces))[4:]
@@ -109,8 +111,8 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """The answer that is made with a shape equals the answer of the general handler byte for
-    byte."""
+    """The answer to a request of a known shape (that differs from an earlier request only in
+    correlation id and records) equals the answer of the general handler byte for byte."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)
@@ -120,8 +122,9 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
 
 
 def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
-    """A connection keeps one shape for each partition to which its producer writes, and at most
-    SHAPES_MAX shapes."""
+    """For a connection, the broker stores the shape of a request (everything but correlation id and
+    records) for each partition to which the connection's producer writes, but at most SHAPES_MAX
+    shapes."""
     shapes = Shapes()
     for number in range(SHAPES_MAX):
         shape = learned(frame(b"x", 7, partition=number), 7, replica)
@@ -138,7 +141,7 @@ def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
 
 @pytest.mark.parametrize("version", [7, 9])
 def test_a_client_with_a_very_long_name_is_not_remembered(replica: Replica, version: int) -> None:
-    """The broker stores no shape for a request with a very long client id, so that the memory of
-    each connection has a limit."""
+    """The broker does not store the shape (everything but correlation id and records) of a request
+    with a very long client id, so that the memory of each connection has a limit."""
     assert learned(frame(b"x", version, client="c" * 900), version, replica) is not None
     assert learned(frame(b"x", version, client="c" * 1024), version, replica) is None

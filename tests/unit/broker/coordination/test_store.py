@@ -27,7 +27,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
     looked_at: str, left: bool
 ) -> None:
     """If two brokers create a topic at the same time, the topic gets the settings from the faster
-    broker. Settings that an earlier creation left behind do not matter."""
+    broker. Settings that an earlier, unfinished creation left behind do not matter."""
     nodes = Nodes()
     if left:
         nodes.content[CONFIG] = documents.configs({"retention.ms": "1"})

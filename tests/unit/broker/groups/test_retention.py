@@ -31,8 +31,8 @@ def fate(
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
-    """An offset expires when the retention time has passed since two events: the group's last
-    member left, and the offset was last committed."""
+    """An offset expires when the retention time has passed since the group's last member left, and
+    has also passed since the offset was last committed."""
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}
@@ -107,8 +107,9 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """If `look` cannot check the offsets of one group, it continues with the other groups. It ends
-    early only if ZooKeeper cannot be reached, because every other group would fail too."""
+    """The method `look` searches all groups for expired offsets. If it cannot check the offsets of
+    one group, it continues with the other groups. It ends early only if ZooKeeper cannot be
+    reached, because every other group would fail too."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
@@ -117,7 +118,8 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
 
 
 def test_a_mistake_ends_one_look_and_not_the_next() -> None:
-    """An unexpected exception ends the present call of `look`. The next call works as usual."""
+    """An unexpected exception ends the present call of `look` (the search for expired offsets). The
+    next call works as usual."""
     groups: Any = FakeGroups()
     session: Any = FakeSession(["a"], ["a"], Verdict(Fate.KEPT))
     mistakes = [ZeroDivisionError()]

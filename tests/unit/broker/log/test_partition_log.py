@@ -292,8 +292,8 @@ def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
-    """The bytes for which a parked fetch waits are counted up to the high watermark, over all
-    segments."""
+    """A fetch may wait until a certain number of bytes has arrived. These bytes are counted up to
+    the high watermark, over all segments."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     for _ in range(3):
         append(log, sized(150))

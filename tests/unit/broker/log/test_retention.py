@@ -106,8 +106,8 @@ class AtOnce:
 
 @promise("4 append time")
 def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
-    """Segments expire by the append time of their records, even after a restart. Event times that
-    are years old do not delete a segment."""
+    """Segments expire by the append time of their records, even after a restart. Event times do not
+    matter, even if they are years old."""
     partition = TopicPartition("logs", 0)
     directory = tmp_path / "logs-0"
     directory.mkdir()

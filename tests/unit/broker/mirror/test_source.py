@@ -283,8 +283,8 @@ def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld
 
 
 def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
-    """Batches fetched for a deleted mirror topic reach neither the deleted topic's log nor the log
-    of a new topic with the same name."""
+    """If a mirror topic is deleted while its batches are being fetched, these batches reach neither
+    the deleted topic's log nor the log of a new topic with the same name."""
     fill(logs, 1)
     logs.turn()
     logs.client.serve()
@@ -525,8 +525,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic has too many gaps, the source keeps losing records. So the partition with the
-    latest gap stops."""
+    """If the gaps of a topic become too many, the partition with the latest gap stops, because the
+    source seems to lose records again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -594,7 +594,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
     """Two answers for one partition may come in one turn, for example after the partition's leader
-    has moved. If the first answer is damaged, the second answer is dropped, too."""
+    has moved. If the first answer is damaged, the second answer is dropped, too, because the mirror
+    must first fetch the damaged batch again."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")

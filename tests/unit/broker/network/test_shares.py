@@ -91,8 +91,8 @@ def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
 
 
 def test_who_was_away_has_saved_nothing_up() -> None:
-    """A connection that comes back after a long absence gets an equal share, and no extra share for
-    the time of its absence."""
+    """If a connection comes back after a long absence, it gets a share as large as the others, and
+    nothing extra for the time of its absence."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.leave("b")
     for _ in range(100):

@@ -153,8 +153,8 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
-    """If a directory is left from an earlier topic of the same name, it is removed if the earlier
-    topic was being deleted. Otherwise it is set aside."""
+    """A directory may be left from an earlier topic of the same name. If the deletion of the
+    earlier topic had begun, the directory is removed. Otherwise it is set aside."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))

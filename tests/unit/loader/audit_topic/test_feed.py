@@ -151,7 +151,7 @@ def test_a_seal_in_another_log_follows_no_closure() -> None:
 
 def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
     """Files are announced and closed for `logs`, and these messages also count for `logs.rejected`.
-    But in the seals each of the two topics has offsets of its own."""
+    But a seal has separate offsets for each of the two topics."""
     feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("log", 4))
@@ -174,8 +174,8 @@ def test_only_agents_seal() -> None:
 
 def test_a_name_is_new_to_a_topic_once() -> None:
     """The loader's feed from the audit topic may begin at an earlier message than the position that
-    a topic has stored. Announcements before this position are not new to the topic, so the names of
-    closed files, which the topic has dropped, do not come back."""
+    a topic has stored. The topic ignores announcements before this position. So the names of closed
+    files, which the topic has dropped, do not come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))
@@ -252,8 +252,8 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the loader's feed has read announcements of very many files, it forgets the announcements,
-    and begins anew at the positions of the newest loads. The tables of these loads have the
-    forgotten files."""
+    and begins anew at the positions of the newest loads. The tables that these loads have stored
+    contain the forgotten files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)

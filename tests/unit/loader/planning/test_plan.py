@@ -201,7 +201,7 @@ def test_named_gaps_come_from_all_who_name() -> None:
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
     """A gap stays listed in the manifest until a load has passed it. The mirror may drop the gap
-    before, because its list has a limited length, and the operator may remove the setting that
+    earlier, because its list has a limited length, and the operator may remove the setting that
     accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)

@@ -99,8 +99,8 @@ def test_types_are_promoted(written: object, read: object, value: object, expect
 
 def test_a_text_follows_avros_resolution() -> None:
     """A field whose type contains itself is stored as text. The text is converted to the text that
-    the reader's schema gives. Text that the reader's schema cannot read is never used unchanged;
-    its rows are rejected, or the two schemas are irreconcilable."""
+    the same value has in the reader's schema. Text that the reader's schema cannot read is never
+    used unchanged; its rows are rejected, or the two schemas are irreconcilable."""
     old = record(field("v", "int"), field("next", ["null", "R"]))
     new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
     texts: list[object] = ['{"v":2,"next":null}', None]

@@ -155,8 +155,8 @@ POSITION = PartitionRange(0, 0, 10, below=BELOW)
 )
 def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, words: str) -> None:
     """In each partition a reload reads up to the offset at which the last load of the records
-    ended. If one of these offsets is gone, or if the log ends earlier, the reload reads nothing.
-    The reason names the partition and the offset."""
+    ended. If one of the offsets that it must read is gone, or if the log ends earlier, the reload
+    reads nothing. The reason names the partition and the offset."""
     found = beginnings.planned(TOPIC, Bounds(0, log_start, watermark), POSITION, 40, ())
     assert (words in found.refused) if words else not found.refused
     assert (found.position, found.first, found.end) == (10, first, 10 if words else 40)

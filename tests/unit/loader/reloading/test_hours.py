@@ -44,8 +44,9 @@ def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
 
 
 def test_a_group_has_whole_hours() -> None:
-    """A reload handles whole hours in groups. A group has the first hours that together have at
-    most the given number of records, but always at least one hour."""
+    """A reload handles whole hours in groups. It adds hours to a group as long as the group has at
+    most the given number of records. Every group has at least one hour, however many records this
+    hour has."""
     files = {
         each.path: LiveFile(each, 1, None)
         for each in (file(9, 5), file(7, 4, 1), file(7, 4, 2), file(8, 2))

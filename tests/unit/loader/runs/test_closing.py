@@ -133,7 +133,8 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
     """If another topic of the run has a lower position in the audit topic, announcements are read
-    again. If the name of a file was already dropped, the name does not come back."""
+    again. A repeated announcement does not bring back the name of a closed file that a topic has
+    already dropped."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):
@@ -145,8 +146,10 @@ def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoa
 def test_a_leader_that_does_not_answer_keeps_marks(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the leader does not give the high watermarks for the fence, the load is committed
-    nevertheless. The marks of closed files stay until a later load gets the high watermarks."""
+    """The loader drops the marks of closed files when loads have reached certain high watermarks
+    (the fence). If the leader does not give these high watermarks, the load is committed
+    nevertheless. The marks of closed files stay until a later load gets the high watermarks and
+    reaches them."""
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
         patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)

@@ -143,7 +143,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
     """Messages that cannot be decoded, such as those of a newer version, may have had higher
-    epochs. So the new epoch counts each of these messages as if it had its own epoch."""
+    epochs. So when the loader chooses the new epoch, it counts each of these messages as one more
+    epoch."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())

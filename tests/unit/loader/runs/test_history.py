@@ -12,7 +12,7 @@ from support.memory_loading import MemoryLoading
 
 def test_the_history_has_what_each_load_committed() -> None:
     """The history lists the newest loads, oldest first, with their offsets, rows and files. For a
-    load that rewrote files, it shows no rows but the number of replaced files."""
+    load that rewrote files, it shows the number of replaced files instead of the rows."""
     loading = MemoryLoading()
     for count in (20, 30):
         loading.write(count)

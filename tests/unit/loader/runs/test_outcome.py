@@ -8,8 +8,9 @@ from skidway.loader.runs.outcome import Report, TopicOutcome
 
 
 def test_the_gravest_problem_is_the_status() -> None:
-    """The most serious problem of a run gives the exit status. For example, a missing topic hides
-    neither an unreachable broker nor a refused state."""
+    """The most serious problem of a run gives the exit status. For example, if one topic is missing
+    and another topic's broker is unreachable, the exit status is that of the unreachable broker. A
+    refused state is more serious than both."""
     missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
     report = Report([TopicOutcome("a", problems=[missing]), TopicOutcome("b", problems=[away])])
     assert report.exit_code == 3

@@ -53,6 +53,6 @@ def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> No
 
 
 def test_who_was_alone_has_nothing_to_say(loading: MemoryLoading) -> None:
-    """If no other loader commits during a run, the run has no notes, whether it loads records or
-    finds nothing new."""
+    """If no other loader commits during a run, the outcome of the run contains no note about
+    another loader, whether the run loads records or finds nothing new."""
     assert [loading.run().notes, loading.run().notes] == [[], []]

@@ -97,8 +97,8 @@ def test_a_living_run_may_say_nothing_for_long() -> None:
 )
 def test_a_run_of_another_host_is_silent_and_not_dead(silent_ms: int, state: str) -> None:
     """Whether a process of another host still exists cannot be checked. So if the run's last
-    message is old, or has a time in the future, the run is called silent. The sentence says that
-    this is judged by the clocks of two hosts."""
+    message is old, or has a time in the future, the run is called silent. `load status` then says
+    in a sentence that it had to compare the clocks of two hosts."""
     row = World(AWAY, silent_ms).row()
     assert row["state"] == state
     assert (row["sentence"] is None) == (state == RUNNING)

@@ -134,9 +134,9 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
-    """A load that fails after another load has committed first reports only a lost race, because
-    the other loader may have caused the failure: it may have deleted files that this load read or
-    wrote."""
+    """If another load has committed first and this load then fails, this load reports only a lost
+    race. The other loader may have caused the failure: it may have deleted files that this load
+    read or wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())
@@ -217,8 +217,8 @@ def _range(loading: MemoryLoading, number: int) -> PartitionRange:
 
 
 def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
-    """A manifest keeps each gap that the mirror or the operator has listed until a load has passed
-    the gap."""
+    """If the mirror or the operator has listed a gap, the manifests keep the gap until a load has
+    passed it."""
     loading = MemoryLoading()
     loading.write(100)
     names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]

@@ -444,8 +444,8 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
 def test_chunks_are_bounded_by_their_batches(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk is limited by its number of batches, because each batch costs memory even if it has
-    only a record or two."""
+    """A chunk (batches that are decoded together) is limited by its number of batches, because each
+    batch costs memory even if it has only a record or two."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]
@@ -454,8 +454,8 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last batch of a finished chunk is kept for the next load to compare, even if the range
-    ends with that chunk."""
+    """The last batch of a finished chunk (batches that are decoded together) is kept for the next
+    load to compare, even if the range ends with that chunk."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])
@@ -504,7 +504,8 @@ def test_a_second_attempt_writes_other_files() -> None:
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same whether the records are decoded in one chunk or in many."""
+    """The result is the same whether all batches are decoded together in one chunk, or in many
+    chunks."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 4)

@@ -141,8 +141,9 @@ def test_an_unexpected_error_ends_only_its_load() -> None:
 
 
 def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A resident loader keeps its connections to the output and to the registry between loads.
-    After a task has failed, the next task opens new connections."""
+    """A resident loader (a process that makes one run after another) keeps its connections to the
+    output and to the registry between loads. After a task has failed, the next task opens new
+    connections."""
     opened: list[str] = []
     monkeypatch.setattr(task, "open_store", lambda url: opened.append(url))
 
@@ -165,8 +166,9 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
 
 
 def test_spark_ends_when_runs_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A resident loader stops Spark after several consecutive runs that had no task for Spark. Each
-    run that needs Spark begins the count again."""
+    """A resident loader (a process that makes one run after another) stops Spark after several
+    consecutive runs that had no task for Spark. Each run that needs Spark begins the count again.
+    """
     runner, stopped = SparkRunner(settings(0), lambda: False), []
 
     def stop() -> None:

@@ -87,8 +87,9 @@ def test_a_load_without_counts_changes_nothing() -> None:
 
 
 def test_spans_name_the_load_that_wrote_them() -> None:
-    """The name of each span's file ends with the number of the load that wrote it, with 20 digits.
-    So the loader can find files that are too old for any kept manifest."""
+    """The table `buckets` is divided into spans, with a file for each span. The name of a span's
+    file ends with the number of the load that wrote it, with 20 digits. So the loader can find
+    files that are too old for any kept manifest."""
     output = Output()
     for number in range(60):
         output.load(hour(number))
@@ -116,8 +117,9 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The span whose buckets a load counted least recently is dropped first, whatever its event
-    times are. So a log of ten years ago can be loaded without loss."""
+    """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
+    counted least recently by any load is dropped first, whatever its event times are. So a log of
+    ten years ago can be loaded without loss."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -162,8 +164,8 @@ def test_files_of_earlier_versions_are_read_and_replaced() -> None:
 def test_spans_give_the_numbers_of_one_dictionary(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However spans are divided and joined, each bucket has the number of its last delta, and the
-    spans are few and do not overlap."""
+    """However the table `buckets` is divided into spans (files of some hours), each bucket has the
+    number of its last delta, and the spans are few and do not overlap."""
     for name, value in (("SPAN_ROWS", 40), ("FRESH_ROWS", 10), ("APART", 3), ("JOINED_MIN", 2)):
         monkeypatch.setattr(bucket_spans, name, value)
     choose, output = random.Random(seed), Output()

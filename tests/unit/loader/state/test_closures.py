@@ -79,17 +79,19 @@ def test_a_seal_counts_only_behind_the_closure() -> None:
 
 @promise("5 closed files")
 def test_the_loaders_clock_counts_too() -> None:
-    """A sealed file gets its fence only ten minutes after its closure by the loader's clock, even
-    if the agent's clock was set forward by an hour."""
+    """A fence consists of the offsets that loads must reach before the loader forgets a closed
+    file. A file gets a fence only when ten minutes have passed since its closure by the loader's
+    clock, even if the agent's clock was set forward by an hour."""
     assert sealed().settled(LATER_MS - 1) == []
     assert sealed().settled(LATER_MS) == [FILE]
 
 
 @promise("5 closed files")
 def test_a_topic_has_one_fence() -> None:
-    """A topic has only one fence at a time. While files wait for it, files that are sealed later
-    wait for the next fence. So the tables store only one offset for each partition, however far the
-    loads lag."""
+    """A fence consists of the offsets that loads must reach before the loader forgets closed files.
+    A topic has only one fence at a time. While files wait for this fence, files that are sealed
+    later wait for the next fence. So the tables store only one offset for each partition, however
+    far the loads lag."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50})
     closures.close({OTHER: CLOSED_MS}, NOW_MS)
@@ -101,9 +103,10 @@ def test_a_topic_has_one_fence() -> None:
 
 @promise("5 closed files")
 def test_a_mirror_must_reach_what_seals_name() -> None:
-    """A mirrored topic may lag behind the source: its high watermark may be lower than an offset
-    that a seal names, or the mirror may lack a partition. The fence uses the seal's offsets in both
-    cases."""
+    """A fence consists of the offsets that loads must reach before the loader forgets closed files.
+    Usually these offsets are high watermarks. But a mirrored topic may lag behind the source: its
+    high watermark may be lower than an offset that a seal names, or the mirror may lack a
+    partition. In both cases the fence has the seal's offset."""
     closures = sealed()
     closures.name({0: 99, 3: 4})
     closures.name({0: 60})
@@ -114,8 +117,8 @@ def test_a_mirror_must_reach_what_seals_name() -> None:
 
 
 def test_a_closure_heard_again_changes_nothing() -> None:
-    """After a crash an agent sends messages again. If the loader reads the closure of a file again,
-    the file's waiting time does not begin again."""
+    """After the closure of a file, the loader remembers the file for some time. After a crash, an
+    agent may send the closure again. This time then does not begin again."""
     closures = sealed()
     closures.close({FILE: CLOSED_MS + 5}, LATER_MS)
     assert closures.settled(LATER_MS) == [FILE]

@@ -190,7 +190,7 @@ def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatc
 
 def test_a_start_finishes_what_a_commit_left() -> None:
     """When a load was killed after its manifest was created and before its files were moved, the
-    next start moves the files."""
+    next start of a loader moves the files."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -200,8 +200,8 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
-    """If a file of the right length exists both in the staging directory and at its final path, a
-    start deletes the staged file."""
+    """If a file of the right length exists both in the staging directory and at its final path, the
+    next start of a loader deletes the staged file."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -212,8 +212,8 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """A start keeps the staged files of a load whose number has no manifest yet, because the loader
-    that staged them may still be alive."""
+    """When a loader starts, it keeps the staged files of a load whose number has no manifest yet,
+    because the loader that staged these files may still be alive."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -221,8 +221,8 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
 
 
 def test_a_start_deletes_staging_of_losers() -> None:
-    """After the load with a number is committed, a start deletes what other loaders staged for that
-    number."""
+    """Several loaders may stage files for a load of the same number. After one of these loads is
+    committed, the next start of a loader deletes what the others staged."""
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(winner), store)
@@ -232,8 +232,8 @@ def test_a_start_deletes_staging_of_losers() -> None:
 
 
 def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
-    """If a committed file is gone, the start fails and names the file, because lost rows are never
-    ignored silently."""
+    """If a committed file is gone, the next start of a loader fails and names the file, because
+    lost rows are never ignored silently."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -243,7 +243,7 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
     """If the length of a committed file differs from the length in the manifest, the file is
-    damaged. The start fails, and the error contains both lengths."""
+    damaged. The next start of a loader fails, and the error contains both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -253,7 +253,8 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """If a manifest before the newest one is missing, the start fails, and nothing is loaded."""
+    """If a manifest before the newest one is missing, the next start of a loader fails, and nothing
+    is loaded."""
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())
@@ -300,8 +301,8 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("left", [b"", b"ro"])
 def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
-    """If a file of the newest load is gone or damaged, the only load that begins is one that will
-    replace exactly this file."""
+    """If a file of the newest load is gone or damaged, the loader begins no load, except a load
+    that will replace exactly this file."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)
@@ -332,9 +333,9 @@ def test_a_staged_file_is_never_given_up() -> None:
 
 @promise("5 reload")
 def test_a_directory_that_gets_no_file_comes_first() -> None:
-    """Some directories lose files in a load but get no new file. Their files are deleted before the
-    load moves its first file. So as long as any removed file still exists, at least one file of the
-    load is still staged."""
+    """A load may remove files from a directory into which it moves no new file. These files are
+    deleted before the load moves its first file. So as long as any removed file still exists, at
+    least one file of the load is still staged."""
     store = MemoryStore()
     first = staged(store, manifest())
     assert operations.run(commit.commit(first), store)

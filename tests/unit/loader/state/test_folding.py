@@ -20,7 +20,8 @@ from support.promises import promise
 
 @promise("5 checkpoint")
 def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
-    """After folding, an output has the same files as before, although most manifests are gone."""
+    """After old manifests were folded (replaced by a checkpoint), an output has the same files as
+    before, although most manifests are gone."""
     folded, whole = MemoryStore(), MemoryStore()
     newest = loads(folded, 11)
     for number in range(1, 12):
@@ -70,8 +71,9 @@ def test_objects_stay_few() -> None:
 @promise("5 checkpoint")
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
     """A loader may pause before its commit. Meanwhile another load may get its number, and the
-    manifest with this number may be folded and deleted. When the paused loader goes on, the store
-    lets it create the manifest again, but its load still counts as lost."""
+    manifest with this number may be folded (replaced by a checkpoint) and deleted. When the paused
+    loader goes on, the store lets it create the manifest again, but the loader finds out that it
+    has lost the race."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -87,8 +89,8 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 @promise("5 checkpoint")
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
     """A loader may pause before its commit. Meanwhile the manifest with the load's number may be
-    folded, and the start of another loader may delete the staged files. When the paused loader goes
-    on, it reports a lost race, and no damage."""
+    folded (replaced by a checkpoint), and the start of another loader may delete the staged files.
+    When the paused loader goes on, it reports a lost race, and no damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -98,8 +100,8 @@ def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
 
 @promise("5 checkpoint")
 def test_a_reader_does_not_take_a_folded_manifest() -> None:
-    """If a late loader writes a manifest under a number that was already folded, a reader does not
-    use this manifest."""
+    """If a late loader writes a manifest with a number that is already in a checkpoint, a reader
+    does not use this manifest."""
     store = MemoryStore()
     newest = loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -115,8 +117,9 @@ def test_a_reader_does_not_take_a_folded_manifest() -> None:
 
 @promise("5 checkpoint")
 def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
-    """When a load is folded, all its files are at their final paths. So a start deletes every
-    staging directory with the number of a folded load."""
+    """When a load's manifest is folded (replaced by a checkpoint), all files of the load are at
+    their final paths. So the next start of a loader deletes every staging directory with the number
+    of such a load."""
     store = MemoryStore()
     store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
     newest = loads(store, 11)
@@ -128,9 +131,9 @@ def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
-    """A loader may pause while it moves files. Meanwhile its load may be folded, and a later load
-    may remove one of its files. When the paused loader goes on, it ends without an error and
-    changes nothing."""
+    """A loader may pause while it moves files. Meanwhile its manifest may be folded (replaced by a
+    checkpoint), and a later load may remove one of its files. When the paused loader goes on, it
+    ends without an error and changes nothing."""
     store = MemoryStore()
     loads(store, 11)
     before = store.snapshot
@@ -183,7 +186,7 @@ def test_a_missing_manifest_stops(gone: int) -> None:
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
-    if gone == 11:  # the chain only looks shorter; only the audit topic shows the loss
+    if gone == 11:  # the newest manifest: only the audit topic shows that it is missing
         assert operations.run(chain.newest_manifest(TOPIC), store) == load(10)
         return
     with pytest.raises(StateRefused, match=f"{gone:020}.json is missing"):
@@ -202,7 +205,7 @@ def test_checkpoints_without_manifests_stop() -> None:
 
 
 def test_few_loads_have_no_checkpoint() -> None:
-    """As long as an output has only a few loads, no manifest is folded."""
+    """As long as an output has only a few loads, no checkpoint replaces a manifest."""
     store = MemoryStore()
     operations.run(fold(loaded(store, load(1)), KEEP, EVERY), store)
     assert not checkpoints(store)
@@ -220,8 +223,8 @@ def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None
 
 
 def test_the_first_checkpoint_of_an_old_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an output has very many manifests, only a limited number of them is folded at each
-    load."""
+    """If an output has very many manifests, only a limited number of them is folded (replaced by a
+    checkpoint) at each load."""
     monkeypatch.setattr(folding, "DELETIONS_MAX", 3)
     store = MemoryStore()
     for number in range(1, 21):

@@ -139,9 +139,9 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
-    """For any bytes, each path gives the same rows in the same order as the strict reader, which
-    reads one datum after the other. Each path also refuses the same datums as the strict reader,
-    with the same indices and reasons."""
+    """For any bytes, each of the codec's ways to decode (paths) gives the same rows in the same
+    order as the strict reader, which reads one datum after the other. Each path also refuses the
+    same datums as the strict reader, with the same indices and reasons."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -422,7 +422,7 @@ def test_a_fixed_of_another_size_is_refused() -> None:
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
     """If a record batch or an array of datums is a slice, only the slice's rows are encoded or
-    decoded, on both paths."""
+    decoded, whether by pyruhvro or by columns."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {
@@ -566,8 +566,8 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """A row with a time of day that is negative, or a day or more, is refused on every path, when
-    it is encoded and when it is decoded."""
+    """A row is refused if its time of day is negative, or is a day or longer. Every way of encoding
+    and decoding (every path) refuses such a row."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]

@@ -41,8 +41,8 @@ def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, v
 
 
 def test_its_panics_are_contained() -> None:
-    """A panic of pyruhvro becomes NotProven, even if it is a BaseException, which `except
-    Exception` does not catch. Other BaseExceptions, such as Ctrl-C, pass through."""
+    """A panic of pyruhvro becomes the codec's own error NotProven, even if it is a BaseException,
+    which `except Exception` does not catch. Other BaseExceptions, such as Ctrl-C, pass through."""
     batch = pa.record_batch({"a": pa.array([b"x"])})
     text = json.dumps(schema_of("bytes"))
     with pytest.raises(NotProven, match="panicked"):  # pyruhvro still does
@@ -89,7 +89,7 @@ def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.
 
 def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the number of datums that pyruhvro returns differs from the number of rows, the codec
-    encodes the rows on its next path."""
+    encodes the rows without pyruhvro."""
     codec = Codec(schema_of("long"))
     monkeypatch.setattr(pyruhvro, "serialize_record_batch", lambda *_: [pa.array([b"\x02"])])
     datums = codec.encode(pa.record_batch({"a": [1, 2]}))

@@ -209,7 +209,7 @@ def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
 
 
 def test_a_deep_text_is_resolved_or_refused() -> None:
-    """A JSON text with the largest allowed depth is resolved."""
+    """The JSON text of a value with the largest allowed depth is resolved."""
     value: Any = None
     for at in range(257):
         value = {"v": at, "next": value}

@@ -78,8 +78,8 @@ def test_the_same_text_with_other_references_is_another_schema(registry: Registr
 
 
 def test_normalize_orders_references(registry: Registry) -> None:
-    """With normalize, a schema with the same references in another order, or with a reference
-    twice, is not a new schema."""
+    """With the parameter normalize, a schema with the same references in another order, or with a
+    reference twice, is not a new schema."""
     registry.register("part", PART)
     registry.register("other", record("Other", a=None))
     both = [reference("Part", "part"), reference("Other", "other")]

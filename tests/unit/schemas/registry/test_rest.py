@@ -240,8 +240,8 @@ def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
 
 
 def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
-    """A deleted schema that is registered again keeps its id, and gets a new version in place of
-    the deleted version."""
+    """If a deleted schema is registered again, it keeps its id, and becomes a new version of the
+    subject."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -429,8 +429,8 @@ def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) ->
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
 def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
-    """A request whose body is not a JSON object gets 400, and not a 5xx status, after which clients
-    would try again."""
+    """A request whose body is not a JSON object gets 400. It does not get a 5xx status, because
+    clients would then try again."""
     answer = registry.http.post("/subjects/s/versions", content=content)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
 
@@ -555,7 +555,7 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
     """JSON can contain half of a surrogate pair, which cannot be stored as UTF-8. A request with
-    such a character gets an error after which clients do not try again."""
+    such a character is refused with an error after which clients do not try again."""
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -565,7 +565,7 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
     """If a property or default is nested so deeply that readers of the schema could exhaust their
-    stack, the schema is refused with an error after which clients do not try again."""
+    stack, the schema is refused. Clients do not try again after this error."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'
@@ -577,8 +577,9 @@ def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> Non
 def test_a_long_comparison_holds_up_no_other_writer(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long compatibility check is made only once, before the registry writes to the log. So other
-    writers can go on meanwhile."""
+    """While the registry checks the compatibility of a schema, which may take long, other schemas
+    can be registered. The check is made only once, even if other schemas were registered meanwhile.
+    """
     registry.register("s", A)
     judged: list[int] = []
 
@@ -594,8 +595,9 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
-    """A client can request only the deleted versions of a subject. The parameter may have two
-    names: Confluent's server calls it deletedOnly, and the Python client calls it deleted_only."""
+    """A client can request a list that contains only the deleted versions of a subject. The
+    parameter may have two names: Confluent's server calls it deletedOnly, and the Python client
+    calls it deleted_only."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

@@ -58,7 +58,8 @@ class Transport:
 
 
 class Cycle:
-    """A request whose answer is complete or not yet complete."""
+    """Replaces uvicorn's object for a request, which tells whether the answer to the request is
+    complete."""
 
     def __init__(self, response_complete: bool) -> None:
         self.response_complete = response_complete

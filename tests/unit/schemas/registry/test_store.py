@@ -144,8 +144,8 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
-    """Even if its ZooKeeper server lags, a registry reads all entries of the log before it says
-    that a subject does not exist or decides that nothing needs to be written."""
+    """Before a registry says that a subject does not exist, or decides that nothing needs to be
+    written, it reads all entries of the log, even if its ZooKeeper server lags."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)

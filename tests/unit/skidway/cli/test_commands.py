@@ -135,7 +135,8 @@ def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixt
 
 
 def test_asking_for_one_noun_imports_no_other() -> None:
-    """A command whose noun is complete works even if the modules of another noun are missing."""
+    """If all modules for a command's noun (its first word) are installed, the command works, even
+    if the modules for another noun are missing."""
     assert main(["fake", "go"]) == 1
     assert "a_module_that_is_not_there" not in sys.modules
 

@@ -7,8 +7,9 @@ from skidway.consumer.lease import Lease
 
 
 def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
-    """A lease begins when the request was sent to ZooKeeper, not when the answer came. It ends
-    before the session can end."""
+    """A consumer's lease is the time for which it may rely on its ZooKeeper session. The lease
+    begins when a request was sent to ZooKeeper, not when the answer came. It ends before the
+    session can end."""
     lease = Lease(10.0)
     assert not lease.holds(0.0)
     lease.proven(100.0)
@@ -18,7 +19,8 @@ def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
 
 
 def test_answers_out_of_order_do_not_shorten_it() -> None:
-    """A late answer to an older request does not shorten a lease."""
+    """A late answer to an older request does not shorten a consumer's lease (the time for which it
+    may rely on its ZooKeeper session)."""
     lease = Lease(10.0)
     lease.proven(100.0)
     lease.proven(95.0)

@@ -101,7 +101,7 @@ def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> No
 
 
 def test_after_a_lost_registration_nothing_is_done() -> None:
-    """A member that lost its registration gets the partitions that it must stop reading, and does
+    """A member that lost its registration is told which partitions it must stop reading, and does
     nothing more until it is registered again."""
     found = owning()
     assert found.lost() == {P0, P1}

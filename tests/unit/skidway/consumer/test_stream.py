@@ -160,8 +160,9 @@ def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None
 
 
 def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
-    """A member that has lost its connection to ZooKeeper returns records until its lease ends, and
-    then waits. When it is connected again, it goes on with the next record."""
+    """A member's lease is the time for which the member may rely on its ZooKeeper session. A member
+    that has lost its connection to ZooKeeper returns records until its lease ends, and then waits.
+    When it is connected again, it goes on with the next record."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.coordinators[0].break_off()

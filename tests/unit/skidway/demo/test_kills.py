@@ -17,8 +17,8 @@ KILLED = AgentState(
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
     """Before an agent sends bytes of a file, it writes an intent: a promise of the bytes that it
     will send. The agent's position in the file moves on when the bytes are acknowledged. A killed
-    agent lost nothing if its positions have passed all its intents. The sentence about the kill has
-    the number of promised bytes that were not acknowledged."""
+    agent lost nothing if its positions have passed all its intents. The demo prints a sentence
+    about the kill, with the number of promised bytes that were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0

@@ -134,8 +134,8 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """A batch takes as many messages of a set as fit, and at least one. The result does not depend
-    on how many messages' sizes are added up at a time."""
+    """A batch takes as many messages of a set (the messages of one send) as fit, and at least one.
+    The result does not depend on how many messages' sizes are added up at a time."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)

@@ -243,8 +243,8 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
-    """The future of a set (the messages of one send) is done exactly once, even if two threads
-    report failures of parts of the set while a third thread abandons the set."""
+    """The messages of one send are called a set. The future of a set is done exactly once, even if
+    two threads report failed messages of the set while a third thread abandons the set."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -148,8 +148,9 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """Later buckets stay in doubt while messages of the old agent still arrive, or while the new
-    agent may not yet have read everything that the old agent had read."""
+    """Even buckets long after the new agent's beginning stay in doubt while messages of the old
+    agent still arrive, or while the new agent may not yet have read everything that the old agent
+    had read."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
@@ -264,9 +265,9 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """If a file that looks like a file of both agents gets a new file id, only the lines that are
-    counted up to the next seal are in doubt. For example, each rotation may write the same header
-    into a file with the same inode."""
+    """Both agents have read a file. If a file with the same inode and the same first bytes gets a
+    new file id, only the lines that are counted up to the next seal are in doubt. For example, each
+    rotation may write the same header into a file with the same inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE

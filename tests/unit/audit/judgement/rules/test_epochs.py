@@ -57,9 +57,9 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 
 @promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
-    """The counts of an agent's new epoch are added to those of its old epoch. A bucket that the
-    agent sealed in the old epoch stays complete until the agent counts records in the bucket in the
-    new epoch."""
+    """The counts of an agent's new epoch are added to those of its old epoch. If the agent has
+    sealed a bucket in the old epoch, the bucket stays complete until the agent counts records of
+    the bucket in the new epoch."""
     new = replace(AGENT, epoch=2)
     later = END + 10 * SIZE
     messages = [*good(), seal(new, 1, later, 0)]

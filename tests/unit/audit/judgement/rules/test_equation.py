@@ -157,9 +157,9 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal, no message says how many records there are. Records that only a retired place
-    has counted count as missing in the active places. It does not matter whether another retired
-    place lacks them as well."""
+    """A place is a tier of one cluster, or an output of the loader. Without a seal, no message says
+    how many records there are. If only a retired place has counted some records, they are missing
+    in the active places, even if another retired place lacks them too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -178,7 +178,8 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
     """If the agent has sealed the bucket, its counts say how many records there are. If other tiers
-    confirm this number, additional records in a retired place lead only to a remark."""
+    confirm this number, additional records that only a retired place (a tier of one cluster, or an
+    output) has lead only to a remark."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

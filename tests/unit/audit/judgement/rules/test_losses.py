@@ -77,9 +77,10 @@ def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> No
 def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
-    """Lost lines may be older than the agent's last seal. Therefore a loss begins before this seal,
-    by the larger of two settings: the agent's lateness and the audit's lateness. The largest
-    lateness that the agent ever sent is used."""
+    """Lost lines may have event times before the agent's last seal. Therefore a loss also affects
+    the buckets just before this seal. The larger of two settings says how far back: the agent's
+    lateness or the audit's lateness. If the agent has sent several values of its lateness, the
+    largest is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -122,7 +123,7 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
     """If a loss gives no range of buckets, the buckets that the last seal has proven stay complete,
-    because no lost line was written before this seal."""
+    because all lines of these buckets were delivered before the agent sent the seal."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

@@ -44,7 +44,8 @@ from support.promises import promise
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
     """An agent that never sent a seal counts as silent as soon as the configured silence time is
-    over. A host of the roster that has no agent then counts as silent too."""
+    over. After the same time, a host of the roster from which no agent reports counts as silent
+    too."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -61,9 +62,9 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """A seal does not prove lines that were counted after the agent's look at its files and before
-    the seal. A delta between the look and the seal may contain lines that were written after the
-    look, and more lines of the same bucket may follow."""
+    """Before an agent sends a seal, it looks at the ends of its files. The seal does not prove a
+    bucket in which lines were counted after this look. A delta between the look and the seal may
+    contain lines that were written after the look, and more lines of the same bucket may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)

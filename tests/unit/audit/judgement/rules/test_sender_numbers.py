@@ -95,8 +95,9 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """Two copies of an agent may send different messages with the same number. A bucket that was
-    sealed before this number stays complete if none of these messages counts lines in it."""
+    """Two copies of an agent may send different messages with the same number. If the agent sealed
+    a bucket before it sent these messages, and none of them counts lines of the bucket, the bucket
+    stays complete."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -108,9 +109,9 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """Two copies of an agent may run, with a clock that is ahead of the audit's clock. A seal then
-    proves buckets only up to the time at which the audit received the seal. The limit applies even
-    if the last word of a retired host makes a later seal unnecessary."""
+    """If two copies of an agent run, and their clock is ahead of the audit's clock, a seal proves
+    buckets only up to the time at which the audit received the seal. This is true even for a
+    retired host, whose last word (final seal) makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))

@@ -52,7 +52,8 @@ def give(
 
 
 def test_batches_on_one_connection_are_unbroken() -> None:
-    """Batches that come on the same connection are unbroken, except the first batch after a
+    """A batch is unbroken if there was no interruption between it and the partition's previous
+    batch. Batches that come on the same connection are unbroken, except the first batch after a
     seek."""
     fetching = begun()
     assert give(fetching, plan(fetching), 0) == [False]
@@ -61,8 +62,7 @@ def test_batches_on_one_connection_are_unbroken() -> None:
 
 
 def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
-    """After a change of connection the next batch does not count as unbroken, even if no fetch was
-    lost in between."""
+    """A change of connection is an interruption, even if no fetch was lost in between."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     assert give(fetching, plan(fetching), None, ended=1) == []
@@ -91,7 +91,7 @@ def test_a_lost_fetch_is_told_at_once() -> None:
 
 
 class Watcher:
-    """A watcher of file descriptors that must not be called, because these tests open no
+    """A fake watcher of file descriptors. Nothing may call it, because these tests open no
     connections."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
@@ -118,8 +118,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions, no partition's next batch counts as unbroken, even
-    if it comes on the same connection as the batch before it."""
+    """An interruption of all partitions counts for the next batch of each partition, even if this
+    batch comes on the same connection as the batch before it."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

@@ -63,8 +63,7 @@ def metadata() -> Metadata:
 
 
 def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: ScriptedSession) -> None:
-    """As long as no topic is wanted, no metadata is requested, however old the client's metadata
-    is."""
+    """As long as the client uses no topic, it requests no metadata, however old its metadata is."""
     metadata.advance(session, AGE_MAX_S * 2)
     assert session.asked == []
 

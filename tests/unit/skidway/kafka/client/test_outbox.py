@@ -151,8 +151,8 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """A batch that is acknowledged before an earlier batch is reported as delivered only after the
-    earlier batch."""
+    """Batches are reported as delivered in their order. If the broker acknowledges a batch before
+    an earlier batch, the later batch is reported only after the earlier one."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)

@@ -32,7 +32,8 @@ def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address
 
 
 def test_the_first_call_dials(session: ClientSession) -> None:
-    """The first call to an address on a channel dials a link. Later calls use the same link."""
+    """The first call to an address on a channel opens a link (a connection). Later calls use the
+    same link."""
     inbox: Inbox = deque()
     for _ in range(3):
         ask(session, inbox)
@@ -43,8 +44,8 @@ def test_the_first_call_dials(session: ClientSession) -> None:
 
 
 def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
-    """When a link fails, each of its open calls ends exactly once, with the reason. The link is not
-    dialled again before a waiting time is over."""
+    """When a link (a connection) fails, each of its open calls ends exactly once, with the reason.
+    The session does not connect again before a waiting time is over."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()
@@ -65,7 +66,8 @@ def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
 
 
 def test_waits_grow_until_it_works(session: ClientSession) -> None:
-    """Each failure of a link doubles the wait before the link is dialled again."""
+    """Each failure of a link (a connection) doubles the time for which the session waits before it
+    connects again."""
     inbox: Inbox = deque()
     now, waits = 0.0, []
     for _ in range(4):
@@ -78,8 +80,8 @@ def test_waits_grow_until_it_works(session: ClientSession) -> None:
 
 
 def test_deadlines_end_links(session: ClientSession) -> None:
-    """A link ends if it is not connected within the dial timeout, or if an answer does not come
-    within the request timeout."""
+    """A link (a connection) ends if it is not connected within the dial timeout, or if an answer
+    does not come within the request timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.expire(DIAL_TIMEOUT_S - 0.1)
@@ -95,7 +97,7 @@ def test_deadlines_end_links(session: ClientSession) -> None:
 
 
 def test_the_end_of_the_stream_is_a_failure(session: ClientSession) -> None:
-    """If the broker closes the connection, this is a failure of the link."""
+    """If the broker closes a connection, this counts as a failure of the connection."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()
@@ -105,7 +107,8 @@ def test_the_end_of_the_stream_is_a_failure(session: ClientSession) -> None:
 
 
 def test_garbage_is_a_failure(session: ClientSession) -> None:
-    """If a link receives bytes that do not follow Kafka's protocol, the link ends with a reason."""
+    """If a link (a connection) receives bytes that do not follow Kafka's protocol, the link ends
+    with a reason."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()
@@ -119,7 +122,7 @@ def test_garbage_is_a_failure(session: ClientSession) -> None:
 
 
 def test_calls_per_link_are_bounded(session: ClientSession) -> None:
-    """A link has at most CALLS_PER_LINK_MAX open calls."""
+    """A link (a connection) has at most CALLS_PER_LINK_MAX open calls."""
     inbox: Inbox = deque()
     for _ in range(CALLS_PER_LINK_MAX):
         ask(session, inbox)

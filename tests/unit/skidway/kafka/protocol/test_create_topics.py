@@ -16,8 +16,8 @@ from support.messages import wire
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_broker_defaults(version: int) -> None:
-    """A number of partitions or replicas of -1 means the broker's default in every version,
-    including version 3, which kafkajs uses."""
+    """If the number of partitions or replicas is -1, the broker uses its default. This is true in
+    every version, including version 3, which kafkajs uses."""
     request = CreateTopicsRequest(topics=(CreatableTopic(name="logs"),))
     received = decode(CreateTopicsRequest, encode(request, version), version)
     assert received.topics[0].num_partitions == -1

@@ -102,9 +102,9 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
-    """Asserts that the hand-written parser and the table both refused a message, or both read the
-    same. In version 12 the table also checks tagged fields that the hand-written parser skips, so
-    the table may refuse more."""
+    """Asserts that the hand-written parser and the general function `decode` both refused a
+    message, or both read the same. In version 12, `decode` also checks tagged fields that the
+    hand-written parser skips, so `decode` may refuse more messages."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -122,8 +122,8 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 @settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
-    """The hand-written parser and the table give the same result for valid, damaged and arbitrary
-    requests."""
+    """The hand-written parser and the general function `decode` give the same result for valid,
+    damaged and arbitrary requests."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
     assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
@@ -145,8 +145,8 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
-    """The hand-written parser and the table give the same result for valid, damaged and arbitrary
-    responses."""
+    """The hand-written parser and the general function `decode` give the same result for valid,
+    damaged and arbitrary responses."""
     body = encode(data.draw(messages(FetchResponse, version)), version)
     assert parsed_response(body, version) == flat_response(decode(FetchResponse, body, version))
     for noise in damaged(data, body):
@@ -167,7 +167,7 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
     """A request that the hand-written code writes is read back the same, by the hand-written parser
-    and by the table."""
+    and by the general function `decode`."""
     meant = flat(data.draw(messages(FetchRequest, version)))
     frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -205,8 +205,8 @@ results = st.lists(
 @settings(max_examples=share_of(50), deadline=None)
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
-    """A response that the hand-written code writes in pieces is read back the same, and the table
-    writes the same bytes."""
+    """A response that the hand-written code writes in pieces is read back the same, and the general
+    function `encode` writes the same bytes."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
     frame = joined(fetch_response.write_response(7, version, results, *told))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -337,8 +337,8 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """If a request is wrong at one place, the hand-written parser and the table refuse it for the
-    same reason."""
+    """If a request is wrong at one place, the hand-written parser and the general function `decode`
+    refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -364,8 +364,8 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """If a response is wrong at one place, the hand-written parser and the table refuse it for the
-    same reason."""
+    """If a response is wrong at one place, the hand-written parser and the general function
+    `decode` refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:

@@ -147,8 +147,8 @@ REQUEST_HEADER_2 = wire("""
 
 @pytest.mark.parametrize(("version", "head"), [(8, REQUEST_HEADER_1), (9, REQUEST_HEADER_2)])
 def test_request_header(version: int, head: bytes) -> None:
-    """A request header has two forms, and both have the client id as a string of the older form.
-    Only the header of flexible versions has tags."""
+    """A request header has two forms: the header of flexible versions has tags, and the older form
+    has none. In both forms, the length of the client id is an int16."""
     frame = request_frame(ApiKey.METADATA, version, 7, "me", b"body")
     assert frame == struct.pack(">i", len(head) + 4) + head + b"body"
     header, body = read_request_header(memoryview(frame)[4:])

@@ -67,8 +67,8 @@ def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
 @settings(max_examples=share_of(60), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
-    """The hand-written parser and the table give the same result for valid, damaged and arbitrary
-    requests."""
+    """The hand-written parser and the general function `decode` give the same result for valid,
+    damaged and arbitrary requests."""
     body = bytearray(encode(data.draw(messages(ProduceRequest, version)), version))
     assert parsed(bytes(body), version) == flat(decode(ProduceRequest, bytes(body), version))
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)))):
@@ -85,7 +85,8 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_response_equals_encode(version: int, data: st.DataObject) -> None:
-    """The hand-written code and the table write the same response, byte for byte."""
+    """The hand-written code and the general function `encode` write the same response, byte for
+    byte."""
     response = data.draw(messages(ProduceResponse, version))
     names = [topic.name for topic in response.responses if topic.partition_responses]
     # The parser leaves out topics without partitions, and combines neighbouring topics with the
@@ -114,7 +115,7 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
 )
 def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
     """A request that is written in buffers is read back the same, by the hand-written parser and by
-    the table."""
+    the general function `decode`."""
     transactional_id = name if version >= 3 else None
     frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -218,8 +219,8 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """If a request is wrong at one place, the hand-written parser and the table refuse it for the
-    same reason."""
+    """If a request is wrong at one place, the hand-written parser and the general function `decode`
+    refuse it for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
