@@ -28,7 +28,8 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     line          the time of a line from its file to a consumer and to a row, with one load each
                   minute; no peer
     idle          20,000 files to which no program writes: rsyslog
-    agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
+    agent         lines of several kinds from a file into a broker: rsyslog (agent_lines: the files;
+                  rsyslog: the peer)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
     tools         each system's own producer, the Java consumer on both brokers, a read from a cold
                   page cache: Apache Kafka 4.1

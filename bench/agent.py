@@ -44,10 +44,6 @@ PATTERN = (
     r"(?P<date>\S+) (?P<time>\S+) (?P<pid>\S+) (?P<level>\S+) (?P<component>[^ ]+): (?P<content>.*)"
 )
 WORDS = "%date:word% %time:word% %pid:word% %level:word% %component:char-to:\\x3a%: %content:rest%"
-CELLS = (
-    "%date:char-to:,%,%time:char-to:,%,%pid:char-to:,%,%level:char-to:,%,"
-    "%component:char-to:,%,%content:rest%"
-)
 REGEX: Final = {"type": "regex", "pattern": PATTERN}
 MEMBERS: Final = {
     "time": "string", "level": "string", "component": "string", "pid": "long", "size": "double",
