@@ -155,8 +155,9 @@ class Marks:
 
 
 class Found:
-    """Owns the found records, that is, the records of the wanted bytes that the logs contained so
-    far. The memory that this object uses grows with the number of these records.
+    """Owns the records that the agent has found in the partitions so far, if their bytes belong to
+    the intents that are read back. The memory that this object uses grows with the number of these
+    records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:

@@ -80,8 +80,8 @@ def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> N
 
 @promise("5 reload")
 def test_every_hour_with_other_records_is_named() -> None:
-    """The error has one sentence for each hour with other records, even for an hour that had no
-    files before."""
+    """If a reload finds other records in an hour than the manifests name, the error has a sentence
+    for this hour. This is also true for an hour that had no files before."""
     new = {EIGHT: HourContent(Content(1, 1), Content(1, 1))}
     with pytest.raises(ReloadRefused) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=True)
