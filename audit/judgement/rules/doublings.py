@@ -24,8 +24,9 @@ the agent may read them later. So such a seal does not count as S.
 
 The rule orders the messages of the two agents by the messages' times, which come from the clock of
 the agents' host. A second rule applies even if that clock was set back between two messages: a line
-has only one event time, so a bucket in which both agents counted lines is in doubt. Only lines
-without an event time of their own depend on the clock, because they get the time of reading.
+has only one event time, so a bucket in which both agents counted lines is in doubt. The second
+rule may miss lines without an event time of their own. Their event time is the time of reading, so
+it is different at each reading.
 """
 
 from __future__ import annotations
