@@ -80,8 +80,8 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
 
 
 def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
-    """Whether a second file is a copy of an original file, if its first `count` bytes turn out to be
-    the original's.
+    """Whether a second file is a copy of an original file, if the first `count` bytes of both turn
+    out to be equal.
 
     births: the time of birth of the original, then that of the second file. is_in_place: whether
     the original, whole or truncated, is at the path where it was first found. If so, no younger
