@@ -14,8 +14,8 @@ import json
 import random
 from collections import deque
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -191,8 +191,7 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
     return list(json.loads(content_of(file)))
 
 
-@dataclass(frozen=True)
-class Loader:
+class Loader(NamedTuple):
     """The state of one loader. `uuid` is empty while the loader is idle. `history` is the index
     under which the search keeps the list of the loader's answers. `linked` is the source of a local
     rename that is only half done."""
@@ -202,8 +201,7 @@ class Loader:
     linked: str = ""
 
 
-@dataclass(frozen=True)
-class World:
+class World(NamedTuple):
     files: Snapshot
     loaders: tuple[Loader, Loader]
     crashes: int
@@ -243,6 +241,7 @@ class Search:
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
+        self._faults: dict[tuple[Snapshot, bool], str] = {}
         idle = Loader()
         self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
@@ -256,11 +255,19 @@ class Search:
             for label, following in self.successors(world):
                 if following not in seen:
                     seen[following] = (world, label)
-                    fault = check(following)
+                    fault = self._fault(following)
                     assert not fault, f"{fault}: {'; '.join(_way(seen, following))}"
                     queue.append(following)
             assert len(seen) < limit, "the search does not end; the bounds were chosen for it to"
         return len(seen)
+
+    def _fault(self, world: World) -> str:
+        """Checks a state. Many states have the same files, and `check` looks only at the files and
+        at whether a loader is running."""
+        key = (world.files, is_idle(world))
+        if key not in self._faults:
+            self._faults[key] = check(world)
+        return self._faults[key]
 
     def successors(self, world: World) -> Iterator[tuple[str, World]]:
         for index, loader in enumerate(world.loaders):
@@ -270,13 +277,13 @@ class Search:
             if world.crashes:
                 yield (
                     f"{index} crash",
-                    self._put(replace(world, crashes=world.crashes - 1), index, Loader()),
+                    self._put(world._replace(crashes=world.crashes - 1), index, Loader()),
                 )
             yield from self._steps(world, index, loader)
 
     def _starts(self, world: World, index: int) -> Iterator[tuple[str, World]]:
         uuid = f"{world.sessions + 1:032x}"
-        begun = replace(world, sessions=world.sessions + 1)
+        begun = world._replace(sessions=world.sessions + 1)
         if world.sessions < self._sessions:
             yield f"{index} start", self._put(begun, index, Loader(uuid))
 
@@ -316,9 +323,9 @@ class Search:
         else:
             answer = operations.perform(operation, store)
         following = self._put(
-            replace(world, files=store.snapshot), index, self._sent(loader, answer)
+            world._replace(files=store.snapshot), index, self._sent(loader, answer)
         )
-        return label, following if lost is None else replace(following, unclear=world.unclear - 1)
+        return label, following if lost is None else following._replace(unclear=world.unclear - 1)
 
     def _link(
         self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
@@ -330,11 +337,11 @@ class Search:
             if data is None or store.length(move.target) is not None:
                 return self._put(world, index, self._sent(loader, False))
             store.put(move.target, data)
-            half = replace(loader, linked=move.source)
-            return self._put(replace(world, files=store.snapshot), index, half)
+            half = loader._replace(linked=move.source)
+            return self._put(world._replace(files=store.snapshot), index, half)
         store.delete(loader.linked)
-        done = self._sent(replace(loader, linked=""), True)
-        return self._put(replace(world, files=store.snapshot), index, done)
+        done = self._sent(loader._replace(linked=""), True)
+        return self._put(world._replace(files=store.snapshot), index, done)
 
     def _sent(self, loader: Loader, answer: Any) -> Loader:
         kept = tuple(answer) if isinstance(answer, list) else answer
@@ -342,7 +349,7 @@ class Search:
         if key not in self._interned:
             self._answers.append((*self._answers[loader.history], answer))
             self._interned[key] = len(self._answers) - 1
-        return replace(loader, history=self._interned[key])
+        return loader._replace(history=self._interned[key])
 
     def _operation(self, loader: Loader) -> Any:
         """Returns the next operation of the loader, or None if the loader has ended."""
@@ -370,7 +377,12 @@ class Search:
         order of the loaders are equal."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
-        return replace(world, loaders=(first, second))
+        return world._replace(loaders=(first, second))
+
+
+def is_idle(world: World) -> bool:
+    """Returns whether no loader is running."""
+    return not any(loader.uuid for loader in world.loaders)
 
 
 def check(world: World) -> str:
@@ -414,7 +426,7 @@ def check(world: World) -> str:
             fault = "the manifests' rows are not those of their offsets"
         if fault:
             return fault
-    if not any(loader.uuid for loader in world.loaders):
+    if is_idle(world):
         return _after_another_start(world, rows)
     return ""
 
