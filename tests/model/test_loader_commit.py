@@ -349,7 +349,7 @@ class Search:
         if key not in self._interned:
             self._answers.append((*self._answers[loader.history], answer))
             self._interned[key] = len(self._answers) - 1
-        return loader._replace(history=self._interned[key])
+        return Loader(loader.uuid, self._interned[key], loader.linked)
 
     def _operation(self, loader: Loader) -> Any:
         """Returns the next operation of the loader, or None if the loader has ended."""
@@ -376,8 +376,9 @@ class Search:
         """Replaces a loader and then sorts the two loaders, so that states that differ only in the
         order of the loaders are equal."""
         other = world.loaders[1 - index]
-        first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
-        return world._replace(loaders=(first, second))
+        is_first = (loader.uuid, loader.history) <= (other.uuid, other.history)
+        loaders = (loader, other) if is_first else (other, loader)
+        return World(world.files, loaders, world.crashes, world.unclear, world.sessions)
 
 
 def is_idle(world: World) -> bool:
