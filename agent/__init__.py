@@ -61,6 +61,7 @@ endpoint only reads values. Each mutable state has one owner:
     delivery.silences.Silences    since when brokers are silent     memory
     batches.rejections.Rejections lines that were rejected lately   memory
     loop.loop.Loop                the turn                          memory
+    reloading.reloader.Reloader   settings that run; requests       memory; files in `reload/`
 
 A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
 logs looks for the records of at most SEARCH_BYTES of files. While RECORDS_MAX records that brokers
@@ -85,6 +86,7 @@ Reading order, low to high:
     delivery       from readings to acknowledged batches, and what a restart sends again
     accounts       what the audit is told
     loop           the turn: each turn does a part of the work of all packages above
+    reloading      takes changed settings while the loop runs
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

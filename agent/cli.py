@@ -1,4 +1,4 @@
-"""`skidway agent run | drain | validate | guess | formats | test | install-snippet | state show |
+"""`skidway agent run | reload | drain | validate | guess | formats | test | install-snippet | state show |
 adopt | give-up`.
 """
 
@@ -22,6 +22,9 @@ from skidway.errors import SkidwayError, UsageError
 
 PROGRAM = "agent"
 LINES = 1_000
+RELOAD_S = 60.0
+"""How many seconds `reload` waits for the agent's answer by default."""
+
 DRAIN_S = 60.0
 """How many seconds `drain` may take by default."""
 
@@ -37,6 +40,11 @@ def register(subparsers: Any) -> None:
     run = verbs.add_parser("run", help="tail and publish, in the foreground")
     add_config_options(run, AgentSettings)
     run.set_defaults(run=_run)
+    words = "make the running agent take its settings anew, and say what changed, or why nothing did"
+    reload = verbs.add_parser("reload", help=words, description=f"{words}.")
+    add_config_options(reload)
+    add_timeout_option(reload, f"how long to wait for the answer ({RELOAD_S:.0f})", RELOAD_S)
+    reload.set_defaults(run=_reload)
     words = "deliver what the files hold and say the last word, before the host leaves for good"
     draining = verbs.add_parser(
         "drain",
@@ -120,13 +128,30 @@ def _run(args: argparse.Namespace) -> int:
     # would cost 40 MB of memory.
     sys.meta_path.insert(0, _WithoutPandas())
     from skidway.agent import program
+    from skidway.agent.configuration import Configuration
     from skidway.agent.validation.checks import check_settings
 
-    settings = _settings(args)
+    configuration = Configuration(args, PROGRAM)
+    settings = configuration.read()
     check_settings(settings)
     return service.run(
-        PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
+        PROGRAM,
+        lambda shutdown: program.run(settings, shutdown, configuration),
+        level=args.log_level,
     )
+
+
+def _reload(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import reloading
+
+    if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
+        raise UsageError("--timeout-s must be a number of seconds, and not negative.")
+    answer = reloading.reload(_settings(args), args.timeout_s)
+    if answer.status:
+        print("\n".join(f"skidway agent: {each}" for each in answer.sentences), file=sys.stderr)
+    else:
+        print("\n".join(answer.sentences))
+    return answer.status
 
 
 def _drain(args: argparse.Namespace) -> int:

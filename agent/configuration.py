@@ -21,6 +21,25 @@ class SourcesFile:
     sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Where a running agent's settings come from, so that the agent can read them again. options:
+    the options of the command."""
+
+    options: argparse.Namespace
+    program: str
+
+    def read(self) -> AgentSettings:
+        """Reads the settings again. Raises ConfigurationRefused."""
+        return load(self.options, self.program)
+
+    def files(self, sources_dir: Path | None) -> list[Path]:
+        """The files and the directory that the settings are read from. Perhaps not all exist."""
+        own = self.options.config or settings.DEFAULT_DIRECTORY / f"{self.program}.yml"
+        further = [] if sources_dir is None else [sources_dir, *sorted(sources_dir.glob("*.yml"))]
+        return [Path(own), *further]
+
+
 def load(args: argparse.Namespace, program: str) -> AgentSettings:
     """Reads the settings that the options of a command name. Raises ConfigurationRefused."""
     given = load_settings(AgentSettings, args, program)

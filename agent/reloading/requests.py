@@ -1,0 +1,133 @@
+"""The files by which `skidway agent reload` asks the running agent, and by which it answers.
+
+    <state.dir>/reload/<id>.request   empty; the command makes it
+    <state.dir>/reload/<id>.taken     the agent renames it when it begins
+    <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
+
+Files need no process id, so the command cannot signal a wrong process, and it also reaches an agent
+in a container that shares the directory. Whoever may write to the agent's state may ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from skidway.errors import SkidwayError
+from skidway.files import LOCK_FILE, make_directory, write_atomically
+
+FOLDER: Final = "reload"
+REQUEST: Final = ".request"
+TAKEN: Final = ".taken"
+ANSWER: Final = ".answer"
+ANSWERS_MAX: Final = 100
+"""If more files than this are left behind, by commands that were killed, the agent deletes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a reload. status: the command's exit status. sentences: what changed, or why
+    nothing did."""
+
+    status: int
+    sentences: list[str]
+
+
+class Requests:
+    """The agent's side. Owns the folder while the agent runs."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / FOLDER
+
+    def open(self) -> None:
+        """Makes the folder, and deletes what earlier agents and commands left. Raises SkidwayError.
+        """
+        make_directory(self._folder)
+        for path in self._folder.iterdir():
+            if path.suffix in (TAKEN, ANSWER):
+                path.unlink(missing_ok=True)
+
+    def take(self) -> list[str]:
+        """Takes all requests. Returns their ids."""
+        taken = []
+        try:
+            names = list(self._folder.iterdir())
+        except OSError:
+            return []
+        for path in sorted(names):
+            if path.suffix == REQUEST:
+                with contextlib.suppress(OSError):
+                    path.rename(path.with_suffix(TAKEN))
+                    taken.append(path.stem)
+            elif len(names) > ANSWERS_MAX and path.suffix == ANSWER:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        return taken
+
+    def answer(self, ids: Iterable[str], answer: Answer) -> None:
+        """Answers requests. Cannot fail: if the disk is full, the command waits in vain."""
+        data = json.dumps(asdict(answer)).encode()
+        for id_ in ids:
+            with contextlib.suppress(OSError):
+                write_atomically(self._folder / f"{id_}{ANSWER}", data)
+                (self._folder / f"{id_}{TAKEN}").unlink(missing_ok=True)
+
+
+class Asking:
+    """The command's side: one request. Use it in a `with` block, which deletes the request's files.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._path = state_dir / FOLDER / secrets.token_hex(8)
+
+    def __enter__(self) -> Asking:
+        try:
+            self._path.with_suffix(REQUEST).touch(exist_ok=False)
+        except FileNotFoundError as error:
+            raise SkidwayError(f"no agent ever ran with state.dir {self._state_dir}") from error
+        except OSError as error:
+            raise SkidwayError(
+                f"cannot ask the agent with state.dir {self._state_dir}: {error.strerror}; run"
+                " this as the agent's user, or as root"
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for suffix in (REQUEST, TAKEN, ANSWER):
+            with contextlib.suppress(OSError):
+                self._path.with_suffix(suffix).unlink(missing_ok=True)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether an agent has begun to work on the request."""
+        return not self._path.with_suffix(REQUEST).exists()
+
+    def answer(self) -> Answer | None:
+        """The agent's answer; None if there is none yet."""
+        try:
+            text = self._path.with_suffix(ANSWER).read_text()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SkidwayError(f"cannot read the agent's answer: {error.strerror}") from error
+        document: Mapping[str, object] = json.loads(text)
+        return Answer(int(str(document["status"])), list(map(str, _list(document["sentences"]))))
+
+
+def is_stopped(state_dir: Path) -> bool:
+    """Whether no process uses the state. If a process was killed, the answer may be no."""
+    try:
+        return not (state_dir / LOCK_FILE).read_bytes().strip()
+    except OSError:
+        return False
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)  # the agent wrote it
+    return value
