@@ -1,5 +1,5 @@
-"""`skidway agent run | reload | drain | validate | guess | formats | test | install-snippet | state show |
-adopt | give-up`.
+"""`skidway agent run | reload | drain | validate | guess | formats | test | install-snippet |
+state show | adopt | give-up`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def register(subparsers: Any) -> None:
     run = verbs.add_parser("run", help="tail and publish, in the foreground")
     add_config_options(run, AgentSettings)
     run.set_defaults(run=_run)
-    words = "make the running agent take its settings anew, and say what changed, or why nothing did"
+    words = (
+        "make the running agent take its settings anew, and say what changed, or why nothing did"
+    )
     reload = verbs.add_parser("reload", help=words, description=f"{words}.")
     add_config_options(reload)
     add_timeout_option(reload, f"how long to wait for the answer ({RELOAD_S:.0f})", RELOAD_S)

@@ -143,9 +143,7 @@ def _asked_by_signal(reloader: Reloader) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def _tail(
-    reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status
-) -> frozenset[str]:
+def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) -> frozenset[str]:
     """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
     were made again. If topics were made again, the caller starts the agent anew from the durable
     state, as after any stop. Before that, the old connections are closed, so that they send no more
@@ -542,9 +540,7 @@ class RunningAgent:
 
 def _patterns(settings: AgentSettings) -> list[Pattern]:
     return [
-        Pattern(path, tuple(source.exclude))
-        for source in settings.sources
-        for path in source.paths
+        Pattern(path, tuple(source.exclude)) for source in settings.sources for path in source.paths
     ]
 
 

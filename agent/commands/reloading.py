@@ -1,4 +1,5 @@
-"""`skidway agent reload`: asks the running agent to read its settings anew, and waits for the answer.
+"""`skidway agent reload`: asks the running agent to read its settings anew, and waits for what it
+answers.
 
 The command checks the settings first, so it names most mistakes without the agent. The agent checks
 them again, because it may read other files, for example in another container.

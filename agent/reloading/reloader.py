@@ -93,7 +93,8 @@ class Reloader:
         self._answer(Answer(refusal.status, [refusal.reason]))
 
     def refuse_all(self, reason: str) -> None:
-        """Refuses what is asked now, without a preparation, because the agent cannot take settings.
+        """Refuses what is asked now, without a preparation, because the agent can take no settings
+        at this moment.
         """
         self._waiting += self._requests.take()
         if self._is_asked or self._waiting:

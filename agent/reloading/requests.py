@@ -45,7 +45,8 @@ class Requests:
         self._folder = state_dir / FOLDER
 
     def open(self) -> None:
-        """Makes the folder, and deletes what earlier agents and commands left. Raises SkidwayError.
+        """Makes the folder, and deletes what earlier agents and killed commands left. Raises
+        SkidwayError.
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():
@@ -79,8 +80,7 @@ class Requests:
 
 
 class Asking:
-    """The command's side: one request. Use it in a `with` block, which deletes the request's files.
-    """
+    """The command's side: one request. The end of the `with` block deletes the request's files."""
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir

@@ -92,8 +92,8 @@ def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> N
 
 @BOTH
 def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Change) -> None:
-    """If the topic of a source changes, the bytes behind the last promise go to the new topic, under
-    a new file id, and no line is in both topics."""
+    """If the topic of a source changes, the bytes behind the last promise go to the new topic,
+    under a new file id, and no line is in both topics."""
     world = started(raw("logs", A))
     world.files.append(A, b"1\n2\n")
     change(world, raw("others", A))
@@ -155,6 +155,22 @@ def test_rotated_files_keep_their_source_when_the_order_of_sources_changes() -> 
     assert not world.losses()
 
 
+def test_rotated_files_keep_their_source_when_another_source_goes() -> None:
+    """If a source is removed, the rotated files of the other sources are still told apart."""
+    world = started(raw("logs", A), raw("others", B))
+    world.files.append(B, b"b1\n")
+    world.settle(10)
+    world.files.rename(B, f"{B}.1")
+    world.files.append(B, b"b2\n")
+    world.settle(10)
+    world.reload(settings(raw("others", B)))
+    world.files.rename(B, f"{B}.2")
+    world.files.append(B, b"b3\n")
+    world.settle()
+    assert world.values("others") == ["b1", "b2", "b3"]
+    assert not world.losses()
+
+
 def test_a_new_interval_counts_at_once_for_a_line_that_waits() -> None:
     """A last line without a line end that waits for a long `idle.flush.ms` is sent after the new,
     shorter one."""
@@ -170,7 +186,8 @@ def test_a_new_interval_counts_at_once_for_a_line_that_waits() -> None:
 
 @promise("2 floor")
 def test_the_floor_of_a_new_topic_is_its_present_end() -> None:
-    """The partitions of a topic that a reload adds are read back from the end that they had then."""
+    """The partitions of a topic that a reload adds are read back from the end that they had at the
+    reload."""
     world = started(raw("logs", A))
     tp = TopicPartition("others", 0)
     world.files.append(A, b"1\n2\n")
