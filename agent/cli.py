@@ -1,10 +1,11 @@
 """`skidway agent run | reload | drain | validate | guess | formats | test | install-snippet |
-state show | adopt | give-up`.
+replay | replayed | state show | adopt | give-up`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import threading
 from importlib.abc import MetaPathFinder
@@ -101,6 +102,26 @@ def register(subparsers: Any) -> None:
         help="directory that `make wheels` made, as the host has it (./wheels)",
     )
     installing.set_defaults(run=_install_snippet)
+    words = "send repaired lines, each once, through the agent of this host"
+    replay = verbs.add_parser(
+        "replay",
+        help=words,
+        description=f"{words}. The source of their topic needs replay: true.",
+    )
+    words = "what skidway rejected export wrote, with repaired lines; or - for stdin"
+    replay.add_argument("file", metavar="FILE", help=words)
+    words = "also replay lines that the source would reject again"
+    replay.add_argument("--also-unfit", action="store_true", help=words)
+    add_config_options(replay)
+    replay.set_defaults(run=_replay)
+    words = (
+        "count the rejected lines of a topic, and how many were replayed on this host, by reason"
+    )
+    counting = verbs.add_parser("replayed", help=words, description=f"{words}.")
+    counting.add_argument("topic", metavar="TOPIC")
+    add_config_options(counting)
+    add_json_option(counting)
+    counting.set_defaults(run=_replayed)
     state = verbs.add_parser("state", help="the agent's state")
     state_verbs = state.add_subparsers(dest="state_verb", metavar="VERB", required=True)
     show = state_verbs.add_parser("show", help="what became of every byte, file by file")
@@ -261,6 +282,35 @@ def _install_snippet(args: argparse.Namespace) -> int:
     from skidway.agent.commands.installation import snippet
 
     print(snippet(args.wheels), end="")
+    return 0
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import replaying
+
+    settings = _settings(args)
+    try:
+        with contextlib.ExitStack() as stack:
+            file = sys.stdin
+            if args.file != "-":
+                file = stack.enter_context(open(args.file, encoding="utf-8"))
+            done = replaying.replay(settings, file, also_unfit=args.also_unfit)
+    except UnicodeDecodeError as error:
+        raise SkidwayError(f"{args.file} is not UTF-8") from error
+    except OSError as error:
+        raise SkidwayError(f"cannot read {args.file}: {error.strerror}") from error
+    print("\n".join(replaying.sentences(done)))
+    return 0
+
+
+def _replayed(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import replaying
+
+    counts = replaying.status(_settings(args), args.topic)
+    if args.json:
+        print_json(counts)
+    else:
+        table(counts, replaying.COLUMNS)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.settings.spec import specs
 
 REGISTRY: Final = "schema.registry."
@@ -51,6 +51,7 @@ def _of_sources(before: Sequence[SourceSettings], after: Sequence[SourceSettings
     """One sentence for each source that was added, removed or changed. Sources with the same topic
     and a common path are the same source.
     """
+    before, after = _configured(before), _configured(after)
     gone = [each for each in before if each not in after]
     for new in after:
         if new in before:
@@ -63,6 +64,10 @@ def _of_sources(before: Sequence[SourceSettings], after: Sequence[SourceSettings
             yield f"source of topic {new.topic} changed: {', '.join(_changed(old, new))}"
     for old in gone:
         yield f"source of topic {old.topic} removed: {', '.join(old.paths)}"
+
+
+def _configured(sources: Sequence[SourceSettings]) -> list[SourceSettings]:
+    return [each for each in sources if not isinstance(each, ReplaySource)]
 
 
 def _is_same(one: SourceSettings, other: SourceSettings) -> bool:
