@@ -86,7 +86,7 @@ def schema(
     if twice is not None:
         raise ConfigurationRefused(
             f"two fields would have the name {twice!r}: fields come from the parser, container, "
-            "path.pattern and fields, and from on_error; rename one of them"
+            "path.pattern and fields, from on_error and replay; rename one of them"
         )
     return _schema(topic, fields, further, marks)
 

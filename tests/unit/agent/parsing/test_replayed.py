@@ -1,4 +1,4 @@
-"""A repaired line becomes the row that its source makes of it, and keeps the origin of the reject."""
+"""A repaired line becomes the row that its source makes of it, and keeps the reject's origin."""
 
 from __future__ import annotations
 
@@ -100,15 +100,16 @@ def test_fields_of_the_path_are_those_of_the_rejected_line() -> None:
 
 
 def test_records_of_several_lines_stay_whole() -> None:
-    """A repaired record with line ends is one row, and `.` matches its line ends as in its source."""
+    """A repaired record with line ends is one row, and `.` matches its line ends."""
     source = raw(
         "logs",
         parser=ParserSettings(type="regex", pattern="(?P<all>.*)"),
-        multiline=MultilineSettings(type="java"),
+        multiline=MultilineSettings(type="start", pattern="^error"),
         replay=True,
     )
-    (row,) = rows(source, envelope(b"error\n\tat x\r\n\tat y"))
-    assert row["all"] == "error\n\tat x\r\n\tat y"
+    first, second = rows(source, envelope(b"error\n\tat x\r\n\tat y"), envelope(b"error"))
+    assert first["all"] == "error\n\tat x\r\n\tat y"
+    assert second["all"] == "error"
 
 
 def test_lines_of_containers_and_of_other_encodings_are_unwrapped() -> None:
