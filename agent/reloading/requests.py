@@ -3,6 +3,7 @@
     <state.dir>/reload/<id>.request   empty; the command makes it
     <state.dir>/reload/<id>.taken     the agent renames it when it begins
     <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
+    <state.dir>/reload/<id>.unsaid    the agent could not write its answer, and renamed .taken
 
 Files need no process id, so the command cannot signal a wrong process, and it also reaches an agent
 in a container that shares the directory. Whoever may write to the agent's state may ask.
@@ -25,6 +26,7 @@ FOLDER: Final = "reload"
 REQUEST: Final = ".request"
 TAKEN: Final = ".taken"
 ANSWER: Final = ".answer"
+UNSAID: Final = ".unsaid"
 ANSWERS_MAX: Final = 100
 """If more files than this are left behind, by commands that were killed, the agent deletes them."""
 
@@ -50,7 +52,7 @@ class Requests:
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():
-            if path.suffix in (TAKEN, ANSWER):
+            if path.suffix in (TAKEN, ANSWER, UNSAID):
                 path.unlink(missing_ok=True)
 
     def take(self) -> list[str]:
@@ -65,18 +67,22 @@ class Requests:
                 with contextlib.suppress(OSError):
                     path.rename(path.with_suffix(TAKEN))
                     taken.append(path.stem)
-            elif len(names) > ANSWERS_MAX and path.suffix == ANSWER:
+            elif len(names) > ANSWERS_MAX and path.suffix in (ANSWER, UNSAID):
                 with contextlib.suppress(OSError):
                     path.unlink()
         return taken
 
     def answer(self, ids: Iterable[str], answer: Answer) -> None:
-        """Answers requests. Cannot fail: if the disk is full, the command waits in vain."""
+        """Answers requests. Raises no error, even if the disk is full."""
         data = json.dumps(asdict(answer)).encode()
         for id_ in ids:
-            with contextlib.suppress(OSError):
-                write_atomically(self._folder / f"{id_}{ANSWER}", data)
-                (self._folder / f"{id_}{TAKEN}").unlink(missing_ok=True)
+            taken = self._folder / f"{id_}{TAKEN}"
+            try:
+                write_atomically(taken.with_suffix(ANSWER), data)
+                taken.unlink(missing_ok=True)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    taken.rename(taken.with_suffix(UNSAID))  # a rename needs no room
 
 
 class Asking:
@@ -99,7 +105,7 @@ class Asking:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for suffix in (REQUEST, TAKEN, ANSWER):
+        for suffix in (REQUEST, TAKEN, ANSWER, UNSAID):
             with contextlib.suppress(OSError):
                 self._path.with_suffix(suffix).unlink(missing_ok=True)
 
@@ -110,6 +116,8 @@ class Asking:
 
     def answer(self) -> Answer | None:
         """The agent's answer; None if there is none yet."""
+        if self._path.with_suffix(UNSAID).exists():
+            return Answer(1, ["the agent cannot write its answer (disk full?): its log has it"])
         try:
             text = self._path.with_suffix(ANSWER).read_text()
         except FileNotFoundError:

@@ -32,6 +32,28 @@ def test_each_request_gets_its_answer(tmp_path: Path) -> None:
     assert list((tmp_path / FOLDER).iterdir()) == []
 
 
+def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the agent cannot write its answer, the command ends with status 1 and says where the
+    answer is."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    requests = Requests(tmp_path)
+    requests.open()
+    with Asking(tmp_path) as asking:
+        taken = requests.take()
+        monkeypatch.setattr("skidway.agent.reloading.requests.write_atomically", full)
+        requests.answer(taken, Answer(0, ["nothing changed"]))
+        found = asking.answer()
+        assert found is not None
+        assert found.status == 1
+        assert "its log has it" in found.sentences[0]
+    assert list((tmp_path / FOLDER).iterdir()) == []
+
+
 def test_what_killed_commands_left_is_deleted(tmp_path: Path) -> None:
     """A starting agent deletes old answers, and takes requests that still wait."""
     folder = tmp_path / FOLDER
