@@ -34,9 +34,10 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 * A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
   this sequence, it ends the file id and gives the file a new file id.
 
-One thread does all the work. The other threads own no state: the watchdog's thread and the thread
-that measures compressed files only pass values to the first thread, and the thread of the metrics
-endpoint only reads values. Each mutable state has one owner:
+One thread does all the work. The other threads own no state: the watchdog's thread, the thread
+that measures compressed files and the thread that prepares changed settings only pass values to the
+first thread, and the thread of the metrics endpoint only reads values. Each mutable state has one
+owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
