@@ -327,7 +327,8 @@ class RunningAgent:
         self._status_at = self._refresh_at = self._limits_at = 0.0
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
-        self._producer.bind(_topic_ids(found.destinations))
+        self._bound = _topic_ids(found.destinations)
+        self._producer.bind(self._bound)
         self._silences = Silences()
         self._told_silence = False
 
@@ -457,7 +458,8 @@ class RunningAgent:
         self._settings = prepared.settings
         self._loop.reload(prepared.settings, prepared.destinations, prepared.ends)
         # Batches of topics that no source names any more may still be on their way.
-        self._producer.bind({**_topic_ids(before), **_topic_ids(prepared.destinations)})
+        self._bound |= _topic_ids(prepared.destinations)
+        self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
         self._watch.start()  # from here on, the next look finds what no event has told
         old.stop()

@@ -47,13 +47,16 @@ class Requests:
         self._folder = state_dir / FOLDER
 
     def open(self) -> None:
-        """Makes the folder, and deletes what earlier agents and killed commands left. Raises
-        SkidwayError.
+        """Makes the folder, and deletes old answers. Takes up the requests that an earlier agent
+        had not answered when it ended. Raises SkidwayError.
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():
-            if path.suffix in (TAKEN, ANSWER, UNSAID):
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                if path.suffix == TAKEN:
+                    path.rename(path.with_suffix(REQUEST))
+                elif path.suffix in (ANSWER, UNSAID):
+                    path.unlink()
 
     def take(self) -> list[str]:
         """Takes all requests. Returns their ids."""

@@ -54,16 +54,17 @@ def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
     assert list((tmp_path / FOLDER).iterdir()) == []
 
 
-def test_what_killed_commands_left_is_deleted(tmp_path: Path) -> None:
-    """A starting agent deletes old answers, and takes requests that still wait."""
+def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
+    """A starting agent deletes old answers. It answers the requests that wait, also those that a
+    killed agent had begun to work on."""
     folder = tmp_path / FOLDER
     folder.mkdir()
-    for name in ("a.answer", "b.taken", "c.request"):
+    for name in ("a.answer", "b.taken", "c.request", "d.unsaid"):
         (folder / name).touch()
     requests = Requests(tmp_path)
     requests.open()
-    assert [each.name for each in folder.iterdir()] == ["c.request"]
-    assert requests.take() == ["c"]
+    assert requests.take() == ["b", "c"]
+    assert sorted(each.name for each in folder.iterdir()) == ["b.taken", "c.taken"]
 
 
 def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
