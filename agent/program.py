@@ -547,14 +547,15 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """The sources that stay, but whose schema in the registry has changed."""
+    """Names the sources that stay, but whose schema in the registry has changed."""
     known = {each.data.topic: each.recipe.schema.id for each in before}
-    return [
+    said = (
         f"source of topic {each.data.topic}: schema {known[each.data.topic]} became "
         f"{each.recipe.schema.id}"
         for each in after
         if known.get(each.data.topic, each.recipe.schema.id) != each.recipe.schema.id
-    ]
+    )
+    return list(dict.fromkeys(said))  # a source and its replays have the same schema
 
 
 def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
