@@ -34,9 +34,10 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 * A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
   this sequence, it ends the file id and gives the file a new file id.
 
-One thread does all the work. The other threads own no state: the watchdog's thread and the thread
-that measures compressed files only pass values to the first thread, and the thread of the metrics
-endpoint only reads values. Each mutable state has one owner:
+One thread does all the work. The other threads own no state: the watchdog's thread, the thread
+that measures compressed files and the thread that prepares changed settings only pass values to the
+first thread, and the thread of the metrics endpoint only reads values. Each mutable state has one
+owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -61,6 +62,7 @@ endpoint only reads values. Each mutable state has one owner:
     delivery.silences.Silences    since when brokers are silent     memory
     batches.rejections.Rejections lines that were rejected lately   memory
     loop.loop.Loop                the turn                          memory
+    reloading.reloader.Reloader   settings that run; requests       memory; files in `reload/`
 
 A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
 logs looks for the records of at most SEARCH_BYTES of files. While RECORDS_MAX records that brokers
@@ -85,6 +87,7 @@ Reading order, low to high:
     delivery       from readings to acknowledged batches, and what a restart sends again
     accounts       what the audit is told
     loop           the turn: each turn does a part of the work of all packages above
+    reloading      takes changed settings while the loop runs
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

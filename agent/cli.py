@@ -1,10 +1,11 @@
-"""`skidway agent run | drain | validate | guess | formats | test | install-snippet | state show |
-adopt | give-up`.
+"""`skidway agent run | reload | drain | validate | guess | formats | test | install-snippet |
+replay | replayed | state show | adopt | give-up`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import threading
 from importlib.abc import MetaPathFinder
@@ -22,6 +23,9 @@ from skidway.errors import SkidwayError, UsageError
 
 PROGRAM = "agent"
 LINES = 1_000
+RELOAD_S = 60.0
+"""How many seconds `reload` waits for the agent's answer by default."""
+
 DRAIN_S = 60.0
 """How many seconds `drain` may take by default."""
 
@@ -37,6 +41,13 @@ def register(subparsers: Any) -> None:
     run = verbs.add_parser("run", help="tail and publish, in the foreground")
     add_config_options(run, AgentSettings)
     run.set_defaults(run=_run)
+    words = (
+        "make the running agent take its settings anew, and say what changed, or why nothing did"
+    )
+    reload = verbs.add_parser("reload", help=words, description=f"{words}.")
+    add_config_options(reload)
+    add_timeout_option(reload, f"how long to wait for the answer ({RELOAD_S:.0f})", RELOAD_S)
+    reload.set_defaults(run=_reload)
     words = "deliver what the files hold and say the last word, before the host leaves for good"
     draining = verbs.add_parser(
         "drain",
@@ -91,6 +102,26 @@ def register(subparsers: Any) -> None:
         help="directory that `make wheels` made, as the host has it (./wheels)",
     )
     installing.set_defaults(run=_install_snippet)
+    words = "send repaired lines, each once, through the agent of this host"
+    replay = verbs.add_parser(
+        "replay",
+        help=words,
+        description=f"{words}. The source of their topic needs replay: true.",
+    )
+    words = "what skidway rejected export wrote, with repaired lines; or - for stdin"
+    replay.add_argument("file", metavar="FILE", help=words)
+    words = "also replay lines that the source would reject again"
+    replay.add_argument("--also-unfit", action="store_true", help=words)
+    add_config_options(replay)
+    replay.set_defaults(run=_replay)
+    words = (
+        "count the rejected lines of a topic, and how many were replayed on this host, by reason"
+    )
+    counting = verbs.add_parser("replayed", help=words, description=f"{words}.")
+    counting.add_argument("topic", metavar="TOPIC")
+    add_config_options(counting)
+    add_json_option(counting)
+    counting.set_defaults(run=_replayed)
     state = verbs.add_parser("state", help="the agent's state")
     state_verbs = state.add_subparsers(dest="state_verb", metavar="VERB", required=True)
     show = state_verbs.add_parser("show", help="what became of every byte, file by file")
@@ -120,13 +151,30 @@ def _run(args: argparse.Namespace) -> int:
     # would cost 40 MB of memory.
     sys.meta_path.insert(0, _WithoutPandas())
     from skidway.agent import program
+    from skidway.agent.configuration import Configuration
     from skidway.agent.validation.checks import check_settings
 
-    settings = _settings(args)
+    configuration = Configuration(args, PROGRAM)
+    settings = configuration.read()
     check_settings(settings)
     return service.run(
-        PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
+        PROGRAM,
+        lambda shutdown: program.run(settings, shutdown, configuration),
+        level=args.log_level,
     )
+
+
+def _reload(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import reloading
+
+    if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
+        raise UsageError("--timeout-s must be a number of seconds, and not negative.")
+    answer = reloading.reload(_settings(args), args.timeout_s)
+    if answer.status:
+        print("\n".join(f"skidway agent: {each}" for each in answer.sentences), file=sys.stderr)
+    else:
+        print("\n".join(answer.sentences))
+    return answer.status
 
 
 def _drain(args: argparse.Namespace) -> int:
@@ -234,6 +282,35 @@ def _install_snippet(args: argparse.Namespace) -> int:
     from skidway.agent.commands.installation import snippet
 
     print(snippet(args.wheels), end="")
+    return 0
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import replaying
+
+    settings = _settings(args)
+    try:
+        with contextlib.ExitStack() as stack:
+            file = sys.stdin
+            if args.file != "-":
+                file = stack.enter_context(open(args.file, encoding="utf-8"))
+            done = replaying.replay(settings, file, also_unfit=args.also_unfit)
+    except UnicodeDecodeError as error:
+        raise SkidwayError(f"{args.file} is not UTF-8") from error
+    except OSError as error:
+        raise SkidwayError(f"cannot read {args.file}: {error.strerror}") from error
+    print("\n".join(replaying.sentences(done)))
+    return 0
+
+
+def _replayed(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import replaying
+
+    counts = replaying.status(_settings(args), args.topic)
+    if args.json:
+        print_json(counts)
+    else:
+        table(counts, replaying.COLUMNS)
     return 0
 
 

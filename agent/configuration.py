@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from glob import escape
 from pathlib import Path
 
 from skidway import settings
 from skidway.agent.formats import catalog
-from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.settings import (
+    LINE_BYTES_MAX,
+    AgentSettings,
+    ReplaySource,
+    SourceSettings,
+)
 from skidway.cli.options import load_settings
 from skidway.errors import ConfigurationRefused
 from skidway.settings import setting
+
+REPLAY_SUFFIX = ".replay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +27,25 @@ class SourcesFile:
     """A file of `sources.dir`."""
 
     sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Where a running agent's settings come from, so that the agent can read them again. options:
+    the options of the command."""
+
+    options: argparse.Namespace
+    program: str
+
+    def read(self) -> AgentSettings:
+        """Reads the settings again. Raises ConfigurationRefused."""
+        return load(self.options, self.program)
+
+    def files(self, sources_dir: Path | None) -> list[Path]:
+        """The files and the directory that the settings are read from. Perhaps not all exist."""
+        own = self.options.config or settings.DEFAULT_DIRECTORY / f"{self.program}.yml"
+        further = [] if sources_dir is None else [sources_dir, *sorted(sources_dir.glob("*.yml"))]
+        return [Path(own), *further]
 
 
 def load(args: argparse.Namespace, program: str) -> AgentSettings:
@@ -30,7 +57,35 @@ def load(args: argparse.Namespace, program: str) -> AgentSettings:
         raise ConfigurationRefused(
             f"there are no sources, neither in the settings nor in {given.sources_dir}"
         )
-    return catalog.applied(given)
+    return with_replays(catalog.applied(given))
+
+
+def with_replays(given: AgentSettings) -> AgentSettings:
+    """Adds the sources of the files that `skidway agent replay` makes. Raises
+    ConfigurationRefused.
+    """
+    replays = [replay_source(each, given.state_dir) for each in given.sources if each.replay]
+    topics = [each.topic for each in replays]
+    twice = next((topic for topic in topics if topics.count(topic) > 1), None)
+    if twice is not None:
+        raise ConfigurationRefused(
+            f"replay: two sources of the topic {twice} have it, so nobody knows whose parser reads"
+            " repaired lines; keep it in one of them"
+        )
+    return replace(given, sources=[*given.sources, *replays])
+
+
+def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
+    """The source of the files that replay the repaired lines of `source`."""
+    own = {each.name: getattr(source, each.name) for each in fields(source)}
+    directory = escape(str(replay_directory(state_dir, source.topic).absolute()))
+    paths = [f"{directory}/*{REPLAY_SUFFIX}"]
+    return ReplaySource(**{**own, "paths": paths, "exclude": [], "max_line_bytes": LINE_BYTES_MAX})
+
+
+def replay_directory(state_dir: Path, topic: str) -> Path:
+    """The directory of the files that replay repaired lines of a topic."""
+    return state_dir / "replay" / topic
 
 
 def _sources_in(directory: Path) -> list[SourceSettings]:

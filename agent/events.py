@@ -78,6 +78,14 @@ _COMMIT = Histogram(
     "How long a transaction of the state took.",
     buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3),
 )
+_CONFIGURATION = Gauge(
+    "skidway_agent_configuration_differs_since_seconds",
+    "Unix time since when the files of the configuration say something else than what runs; 0 if"
+    " they say the same.",
+)
+_RELOADS = Counter(
+    "skidway_agent_reloads_total", "Reloads of the configuration: taken, refused.", ["outcome"]
+)
 _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the disk had no room.")
 
 
@@ -219,3 +227,20 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)
+
+
+def configuration_differs(since_ms: int | None) -> None:
+    """The files of the configuration differ from what runs since this time, or do not differ."""
+    _CONFIGURATION.set(0 if since_ms is None else since_ms / 1000)
+
+
+def reloaded(changes: Sequence[str]) -> None:
+    """The agent runs with the settings that its files have now."""
+    _RELOADS.labels("taken").inc()
+    _log.info("settings_reloaded", changes=list(changes))
+
+
+def reload_refused(reason: str) -> None:
+    """The agent goes on with the settings that it has."""
+    _RELOADS.labels("refused").inc()
+    _log.error("reload_refused", reason=reason)

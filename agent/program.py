@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +25,7 @@ from skidway import log, systemd
 from skidway.agent import events
 from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.configuration import Configuration
 from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
 from skidway.agent.files.host import Host
@@ -32,6 +35,8 @@ from skidway.agent.files.watching import Watch
 from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
+from skidway.agent.reloading.preparation import Prepared, Refusal, prepare
+from skidway.agent.reloading.reloader import Reloader
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import StateDatabase, check_machine, open_state
 from skidway.agent.state.renewal import renew
@@ -102,9 +107,11 @@ class Status:
         return replace(health, detail={**health.detail, "pending_bytes": pending()})
 
 
-def run(settings: AgentSettings, shutdown: Shutdown) -> int:
-    """Runs the agent until the shutdown. Raises SkidwayError if an operator must decide
-    something."""
+def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuration) -> int:
+    """Runs the agent until the shutdown. Raises SkidwayError if an operator must decide something.
+
+    configuration: where the settings come from, so that the agent can read them again.
+    """
     gc.set_threshold(GARBAGE_AFTER)
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
@@ -113,26 +120,43 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
         telemetry = TelemetryServer(settings.metrics_listener, status.answer)
         telemetry.start()
         stack.callback(telemetry.stop)
-        while made_again := _tail(settings, clock, shutdown, status):
+        reloader = Reloader(configuration, settings, clock)
+        reloader.open()
+        stack.callback(reloader.close)
+        stack.enter_context(_asked_by_signal(reloader))
+        while made_again := _tail(reloader, clock, shutdown, status):
             _log.warning("topics_made_again", topics=sorted(made_again))
     _log.info("agent_stopped")
     return 0
 
 
-def _tail(
-    settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
-) -> frozenset[str]:
+@contextmanager
+def _asked_by_signal(reloader: Reloader) -> Iterator[None]:
+    """Makes SIGHUP ask for a reload."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python runs signal handlers only on the main thread
+        return
+    before = signal.signal(signal.SIGHUP, lambda _number, _frame: reloader.ask())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) -> frozenset[str]:
     """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
     were made again. If topics were made again, the caller starts the agent anew from the durable
     state, as after any stop. Before that, the old connections are closed, so that they send no more
     batches.
     """
+    settings = reloader.settings
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
-        found = find(settings, state, clients[0], clock, shutdown, status)
+        found = find(settings, state, clients[0], clock, shutdown, status, reloader)
         if found is None:
             return frozenset()
         with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
+            agent.reloader = reloader
             systemd.ready(f"tailing for {len(found.destinations)} topics")
             agent.run()
             return agent.made_again
@@ -189,10 +213,12 @@ def find(
     clock: Clock,
     shutdown: Shutdown,
     status: Status,
+    reloader: Reloader | None = None,
 ) -> Found | None:
     """Waits until the cluster and the registry answer. Returns None if the shutdown was requested
-    before they answered.
+    before they answered. Meanwhile, refuses what the reloader is asked.
     """
+    # There are seven arguments, because the caller makes these objects first, and uses them later.
 
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)
@@ -217,10 +243,12 @@ def find(
         mine = topic.partition_of(str(state.agent), partitions)
         return Found(cluster, destinations, TopicPartition(TOPIC, mine), ends)
 
-    return _insist(attempt, shutdown, status)
+    return _insist(attempt, shutdown, status, reloader)
 
 
-def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
+def _insist(
+    attempt: Callable[[], T], shutdown: Shutdown, status: Status, reloader: Reloader | None
+) -> T | None:
     """Repeats the attempt until it succeeds, because a server that is unreachable now may be
     reachable later.
     """
@@ -234,6 +262,8 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T |
             _log.error("waiting", reason=str(error))
             # tells systemd that the agent has started, although it still waits for other services
             systemd.ready(f"waiting: {error}")
+            if reloader is not None:
+                reloader.refuse_all(f"the agent has not begun yet: {error}; restart it")
             shutdown.wait(pause_s)
     return None
 
@@ -283,24 +313,22 @@ class RunningAgent:
         self._clock = clock
         self._shutdown = shutdown
         self._status = status
+        self._cluster = found.cluster
         self._destinations = found.destinations
+        self.reloader: Reloader | None = None
         self._host: Host = OperatingSystem()
         self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
         self._loop = Loop(settings, state, self._surroundings(client, found), found.destinations)
         status.pending = self._pending
         events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
-        patterns = [
-            Pattern(path, tuple(source.exclude))
-            for source in settings.sources
-            for path in source.paths
-        ]
-        self._watch = Watch(patterns)
+        self._watch = Watch(_patterns(settings))
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
-        self._producer.bind(_topic_ids(found.destinations))
+        self._bound = _topic_ids(found.destinations)
+        self._producer.bind(self._bound)
         self._silences = Silences()
         self._told_silence = False
 
@@ -404,6 +432,38 @@ class RunningAgent:
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_S
             self._refresh()
+        if self.reloader is not None:
+            self._mind_reloads(self.reloader, now)
+
+    def _mind_reloads(self, reloader: Reloader, now: float) -> None:
+        """Begins a reload that was asked for, or takes its result."""
+        reloader.look(now)
+        if reloader.is_due:
+            configuration, known = reloader.configuration, self._loop.topics
+            running, cluster = self._settings, self._cluster
+            reloader.begin(lambda: prepare(configuration, running, cluster, known))
+        result = reloader.result()
+        if isinstance(result, Refusal):
+            reloader.refuse(result)
+        elif result is not None:
+            reason = self._loop.refusal(result.destinations)
+            if reason is None:
+                self._take(result, reloader)
+            else:
+                reloader.refuse(Refusal(reason, 1))
+
+    def _take(self, prepared: Prepared, reloader: Reloader) -> None:
+        """Runs with other settings from the next turn on."""
+        before, self._destinations = self._destinations, prepared.destinations
+        self._settings = prepared.settings
+        self._loop.reload(prepared.settings, prepared.destinations, prepared.ends)
+        # Batches of topics that no source names any more may still be on their way.
+        self._bound |= _topic_ids(prepared.destinations)
+        self._producer.bind(self._bound)
+        old, self._watch = self._watch, Watch(_patterns(prepared.settings))
+        self._watch.start()  # from here on, the next look finds what no event has told
+        old.stop()
+        reloader.took(prepared, _of_schemas(before, prepared.destinations))
 
     def _health(self, now: float) -> Health:
         troubles = {str(tp): str(error) for tp, error in self._producer.troubles.items()}
@@ -437,6 +497,8 @@ class RunningAgent:
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
+        if self.reloader is not None:
+            detail |= self.reloader.detail
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
         well = not (self._loop.full_reason or troubled or silent or unread or rejecting)
         return Health(well, detail)
@@ -476,6 +538,24 @@ class RunningAgent:
         self._limits_stamp = key
         self._loop.limit(limits)
         _log.info("read_until", files=len(limits))
+
+
+def _patterns(settings: AgentSettings) -> list[Pattern]:
+    return [
+        Pattern(path, tuple(source.exclude)) for source in settings.sources for path in source.paths
+    ]
+
+
+def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
+    """Names the sources that stay, but whose schema in the registry has changed."""
+    known = {each.data.topic: each.recipe.schema.id for each in before}
+    said = (
+        f"source of topic {each.data.topic}: schema {known[each.data.topic]} became "
+        f"{each.recipe.schema.id}"
+        for each in after
+        if known.get(each.data.topic, each.recipe.schema.id) != each.recipe.schema.id
+    )
+    return list(dict.fromkeys(said))  # a source and its replays have the same schema
 
 
 def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:

@@ -202,6 +202,12 @@ class SourceSettings:
         help="What to do with a line in another encoding: reject sends it to <topic>.rejected; "
         "replace delivers it with U+FFFD for each invalid part, and sets encoding_replaced.",
     )
+    replay: bool = setting(
+        "replay",
+        False,
+        help="Whether `skidway agent replay` may send repaired lines to the topic; a derived schema"
+        " gets the fields original_agent, original_file and original_first.",
+    )
 
     def check(self) -> None:
         """Refuses topic names and patterns that cannot work, before any file is read."""
@@ -238,6 +244,13 @@ class SourceSettings:
     def rejected_topic(self) -> str:
         """The topic for rejected lines."""
         return self.topic + REJECTED_SUFFIX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaySource(SourceSettings):
+    """The source of the files that replay repaired lines of another source, with the settings of
+    that source. No configuration names it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

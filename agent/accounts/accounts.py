@@ -72,6 +72,11 @@ class Accounts:
             changes.put_meta("bucket_ms", size)
         self._deltas = Deltas(self._sender, number, size, self._mail, state.touched, sums, losses)
 
+    def take_settings(self, settings: AgentSettings) -> None:
+        """Takes other intervals. The size of buckets and `lateness.ms` must be the same."""
+        self._settings = settings
+        self._cut_at = self._seal_at = 0.0
+
     @property
     def is_settled(self) -> bool:
         """Whether deltas contain all counts and all declared losses."""

@@ -29,6 +29,8 @@ from skidway.agent.batches.recipe import (
 )
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing import replayed
+from skidway.agent.parsing.added_fields import AddedFields
 from skidway.agent.parsing.framing import Framer, Frames
 from skidway.agent.parsing.parser import (
     ENCODING,
@@ -179,6 +181,8 @@ class Press:
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
         self._added_fields = added_fields(recipe, self._codec)
+        if recipe.is_replay:  # its parser adds the fields, because each line has a path of its own
+            self._added_fields = AddedFields((), (), self._codec.arrow_schema)
         self._parser = build_parser(recipe, self._codec)
         _check_key(recipe, self._codec)
 
@@ -240,7 +244,7 @@ class Press:
         times, unbelieved = _times(parsed.event_ms[kept], read_ms)
         records = lines.records(parsed.rows[kept], times, values, keys)
         rejects = sorted(rejects + parsed.rejects, key=lambda reject: reject.row)
-        refused = [lines.rejected(reject) for reject in rejects]
+        refused = [self._refused(*lines.rejected(reject)) for reject in rejects]
         return _Parsed(
             refused,
             records,
@@ -248,6 +252,21 @@ class Press:
             self._replaced(parsed, kept),
             self._unread_times(parsed, kept),
             lines.frames.pieces,
+        )
+
+    def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:
+        """Takes a repaired line that is rejected again out of its envelope. Its place is that of
+        the line that was rejected first, so that people find it.
+        """
+        envelope = replayed.read(line.line) if self.recipe.is_replay else None
+        if envelope is None:
+            return owner, line
+        return owner, replace(
+            line,
+            line=envelope.line,
+            host=envelope.host,
+            path=envelope.path,
+            original=envelope.original,
         )
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.agent.parsing import derived
+from skidway.agent.parsing import derived, replayed
 from skidway.agent.parsing.added_fields import AddedFields, path_groups
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
@@ -38,7 +38,7 @@ from skidway.agent.parsing.replacing import (
     without_mark,
 )
 from skidway.agent.parsing.timestamps import TimeFormat
-from skidway.agent.settings import SourceSettings
+from skidway.agent.settings import ReplaySource, SourceSettings
 from skidway.agent.values.intents import crc_of
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -96,6 +96,7 @@ class Recipe:
     time_on_error: str = "reject"
     takes_extra: bool = False
     takes_aliases: bool = False
+    is_replay: bool = False
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -155,7 +156,8 @@ def program_of(recipe: Recipe) -> str:
     framing and pressing have version numbers of their own.
     """
     names = [program_version()]
-    if recipe.parser == "json" or recipe.container == DOCKER or recipe.encoding != UTF_8:
+    is_json = recipe.parser == "json" or recipe.container == DOCKER or recipe.is_replay
+    if is_json or recipe.encoding != UTF_8:
         # Python's tables say which characters the bytes of other encodings are. Its JSON decoder
         # decides which lines are JSON, and how long a number may be; patch releases have changed
         # this length. If a line is not JSON, its rejected record contains the decoder's error text.
@@ -242,6 +244,7 @@ def recipe_of(
         time_on_error="reject" if time is None else time.on_error,
         takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
         takes_aliases=source.parser.type == "json" and '"aliases"' in schema.text,
+        is_replay=isinstance(source, ReplaySource),
     )
     return at_present(recipe)
 
@@ -261,11 +264,14 @@ def derived_schema(source: SourceSettings) -> str:
         is_container=source.container is not None,
         added=[*path_groups(source.path_patterns), *source.fields],
         types=source.parser.types,
+        with_origin=source.replay,
     )
 
 
 def framer_of(recipe: Recipe) -> Framer:
     """The recipe's framer. Raises ConfigurationRefused."""
+    if recipe.is_replay:
+        return LineFramer()  # one line of a replay has a whole record
     if recipe.multiline is None and recipe.container is None:
         return LineFramer()
     return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
@@ -276,7 +282,11 @@ def build_parser(recipe: Recipe, codec: Codec) -> Parser:
     Raises ConfigurationRefused if it does not fit the schema.
     """
     try:
-        return _unwrapping(recipe, _schema_of_parser(recipe, codec))
+        schema = _schema_of_parser(recipe, codec)
+        if not recipe.is_replay:
+            return _unwrapping(recipe, schema)
+        inner = _unwrapping(recipe, replayed.without_fields(schema))
+        return replayed.ReplayParser(inner, schema, added_fields(recipe, codec))
     except ConfigurationRefused as error:
         raise _of_source(recipe, error) from error
 

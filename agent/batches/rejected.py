@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from skidway.agent.batches.recipe import Recipe
+from skidway.agent.parsing import replayed
 from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
 from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
@@ -24,7 +25,9 @@ FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
     """One rejected line. first, length: the line's position in its file, and its length in bytes.
-    The origin of the line's record contains both.
+    The origin of the line's record contains both. original: the origin (agent, file, first byte)
+    of the line that was rejected first, if this line is a repaired one; host and path are then
+    those of that line.
     """
 
     reason: str
@@ -35,6 +38,7 @@ class RejectedLine:
     file: int
     first: int
     length: int
+    original: tuple[int, int, int] | None = None
 
 
 def line_bytes_max(recipe: Recipe, host: str, path: str) -> int:
@@ -62,5 +66,15 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
             "file": pa.array([line.file for line in lines], pa.int64()),
             "first": pa.array([line.first for line in lines], pa.int64()),
             "length": pa.array([line.length for line in lines], pa.int64()),
+            **_originals(lines),
         }
     )
+
+
+def _originals(lines: Sequence[RejectedLine]) -> dict[str, pa.Array]:
+    if all(line.original is None for line in lines):
+        return {}
+    return {
+        name: pa.array([line.original and line.original[at] for line in lines], pa.int64())
+        for at, name in enumerate(replayed.FIELDS)
+    }

@@ -65,7 +65,7 @@ class Rejections:
     """
 
     def __init__(self, share_max: float) -> None:
-        self._share_max = share_max
+        self.share_max = share_max
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
@@ -102,7 +102,7 @@ class Rejections:
         for topic, known in self._topics.items():
             lines = known.current.lines + known.before.lines
             rejected = known.current.rejected + known.before.rejected
-            if lines >= LINES_MIN and rejected > self._share_max * lines:
+            if lines >= LINES_MIN and rejected > self.share_max * lines:
                 reason, path, position = known.latest
                 found[topic] = (
                     f"{rejected} of the last {lines} lines did not fit, as one in {path} at byte "

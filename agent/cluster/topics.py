@@ -52,6 +52,30 @@ class Topics:
                 changes.forget_offsets(source.topic)
                 self._put(source.topic, TopicState(source.topic_id, None), changes)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The topics that the agent has sent to, or could have sent to, since its state began."""
+        return frozenset(self._known)
+
+    def made_again(self, destinations: Sequence[Destination]) -> list[str]:
+        """The topics of these destinations whose id differs from the id that the state has."""
+        sources = (source for each in destinations for source in (each.data, each.rejected))
+        return sorted(
+            {
+                source.topic
+                for source in sources
+                if (known := self._known.get(source.topic)) is not None
+                and known.topic_id
+                and source.topic_id
+                and known.topic_id != source.topic_id
+            }
+        )
+
+    def keep_former(self, topics: Iterable[str]) -> None:
+        """Goes on sealing these data topics, even if the next sources do not name them."""
+        for topic in topics:
+            self._former |= {topic, topic + REJECTED_SUFFIX}
+
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
         """Returns the data topics to seal, each with two audit sources: its own source, and the
         source of its rejected topic.

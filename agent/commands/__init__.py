@@ -1,8 +1,10 @@
 """The work of the commands of `skidway agent`, except `run`.
 
 state         `state show|adopt|give-up`: what became of every byte
+reloading     `reload`: asks the running agent to take its settings anew
 draining      `drain`: the agent's last word on every topic
 guessing      `guess`: proposes how an unknown log is read
+replaying     `replay`, `replayed`: sends repaired lines once
 testing       `test`: what the lines of a file would become
 installation  `install-snippet`: for a host without Ansible
 """

@@ -10,7 +10,7 @@ from typing import Any
 
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.agent.validation.checks import schema_text
 from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
@@ -22,17 +22,18 @@ def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceS
     """The source that reads a file: that of the topic, or else the first whose patterns match the
     path, or else the only one. Raises ConfigurationRefused if no source is meant.
     """
+    sources = [each for each in settings.sources if not isinstance(each, ReplaySource)]
     if topic is not None:
-        found = [each for each in settings.sources if each.topic == topic]
+        found = [each for each in sources if each.topic == topic]
         if not found:
             raise ConfigurationRefused(f"no source has the topic {topic!r}")
         return found[0]
-    for source in settings.sources:
+    for source in sources:
         exclude = tuple(source.exclude)
         if any(Pattern(text, exclude).means(str(path)) for text in source.paths):
             return source
-    if len(settings.sources) == 1:
-        return settings.sources[0]
+    if len(sources) == 1:
+        return sources[0]
     raise ConfigurationRefused(f"no source has a pattern for {path}; name one with --topic")
 
 

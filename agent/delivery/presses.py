@@ -55,6 +55,12 @@ class Presses:
         self._rejections = rejections
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
+    def take_codec(self, codec: Codec) -> None:
+        """Compresses batches that are made from now on in another way. No record changes."""
+        if codec is not self._codec:
+            self._codec = codec
+            self._presses.clear()
+
     def recipe(self, fingerprint: bytes) -> Recipe | None:
         """The recipe with this fingerprint, if `learn` added it or a durable intent names it."""
         return self._recipes.get(fingerprint)

@@ -52,6 +52,12 @@ class Progress:
         self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 
+    def take_floors(self, ends: Mapping[TopicPartition, int], changes: Changes) -> None:
+        """Takes the log end offsets of partitions to which nothing was sent yet as their floors."""
+        new = {tp: end for tp, end in ends.items() if tp not in self.floors}
+        self.floors.update(new)
+        changes.put_floors((tp, self._topic_id(tp.topic), end) for tp, end in new.items())
+
     def sent(self, departures: Iterable[Departure]) -> None:
         """Notes that the brokers may have these batches, because the batches were just sent. If a
         batch is sent again, the note from the first time stays unchanged.

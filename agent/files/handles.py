@@ -35,6 +35,10 @@ class Handles:
     def __len__(self) -> int:
         return len(self._open)
 
+    def take_limit(self, limit: int) -> None:
+        """Takes another limit. If more files are open, closes some when it opens the next file."""
+        self._limit = limit
+
     def held(self, file: int) -> Handle | None:
         """The handle of a file; None if the file is not open."""
         return self._open.get(file)

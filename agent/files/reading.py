@@ -81,6 +81,14 @@ class FileReader:
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
+    def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
+        """Takes other intervals, and makes the next turn look at the files that wait for the end of
+        an interval.
+        """
+        self._idle_flush_s, self._close_rotated_s = idle_flush_s, close_rotated_s
+        for file in list(self._due):
+            self._wake_file(file)
+
     def wake(self, tracked: TrackedFile) -> None:
         """Makes the next turn look at a file, because something may have happened to the file."""
         self._ready[tracked.file] = tracked

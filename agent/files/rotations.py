@@ -113,6 +113,28 @@ class Rotations:
             led[found.path] = found.real_path
         self._links.load(led.items())
 
+    def take_sources(self, sources: Sequence[TailedSource]) -> None:
+        """Takes other sources while the agent runs. Keeps what the last look found at the paths
+        that the new sources mean, and lists all directories again.
+        """
+        for place in self._places.values():
+            place.changed_ns = None
+            place.lay = {path: each for path, each in place.lay.items() if is_meant(path, sources)}
+            place.anchors = {
+                path: each for path, each in place.anchors.items() if is_meant(path, sources)
+            }
+            place.members = {
+                name: member._replace(source=index)
+                for name, member in place.members.items()
+                if (index := index_of(member.base, sources)) is not None
+            }
+        self._lay = {path: each for path, each in self._lay.items() if is_meant(path, sources)}
+        self._waiting = {
+            key: (found, index, base, until)
+            for key, (found, _, base, until) in self._waiting.items()
+            if (index := index_of(base, sources)) is not None
+        }
+
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
         """Whether a meant path leads to another file than at the last look, or to no file."""
         before = self._lay.get(path)

@@ -156,6 +156,17 @@ class Tracker:
         if (key := renumbered(self._host, tracked)) is not None:
             self._known.renumber(tracked, key)
 
+    def take_sources(self, sources: Sequence[TailedSource]) -> None:
+        """Takes other sources while the agent runs. As after a start with these sources, the next
+        look ends the ids of the files that no source means any more, and the ids of the files whose
+        topic is another topic now.
+        """
+        self.sources[:] = sources
+        for tracked in self.files.values():
+            tracked.source = source_of(tracked, self.sources)
+            tracked.long_line = None  # the new framing may find another end of the line
+        self._rotations.take_sources(self.sources)
+
     def note(self, tracked: TrackedFile) -> None:
         """Notes that facts about a file have changed, so that the state gets the new facts."""
         self._known.note(tracked)

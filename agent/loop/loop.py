@@ -43,6 +43,7 @@ from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.agent.values.tracked import FileState
 from skidway.kafka.client import Delivery
+from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
@@ -115,6 +116,54 @@ class Loop:
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
             self._presses.learn(destination.recipe)
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that the agent knows: it may have sent records to them."""
+        return self._topics.names
+
+    def refusal(self, destinations: Sequence[Destination]) -> str | None:
+        """Why these destinations cannot be taken while the agent runs; None if they can."""
+        if self.is_stopping or self._accounts.leaving.is_asked:
+            return "the agent is ending"
+        if self.full_reason is not None:
+            return f"the state cannot be written now ({self.full_reason})"
+        if made_again := self._topics.made_again(destinations):
+            return f"topic {made_again[0]} was deleted and made again: restart the agent"
+        return None
+
+    def reload(
+        self,
+        settings: AgentSettings,
+        destinations: Sequence[Destination],
+        ends: Mapping[TopicPartition, int],
+    ) -> None:
+        """Takes other settings between two turns, as a start with these settings would. The caller
+        has asked `refusal`. The next turn looks through all patterns before it reads, and its
+        transaction stores what is new. Bytes that are promised are sent as the promise says.
+
+        ends: the log end offsets of the partitions of topics that are not in `topics`.
+        """
+        changes = self._first or Changes()
+        self._settings = settings
+        new = {each.data.topic for each in destinations} - self._state.since().keys()
+        for topic in sorted(new):
+            changes.put_since(topic, self._clock.time_ms())
+        self._topics.keep_former(self._sealed)
+        self._topics.take_ids(destinations, changes)
+        self._progress.take_floors(ends, changes)
+        self._first = changes
+        self.update(destinations)
+        self.tracker.take_sources([each.tailed() for each in destinations])
+        self._accounts.take_settings(settings)
+        self._handles.take_limit(settings.max_open_files)
+        self._presses.take_codec(Codec[settings.compression_type.upper()])
+        self.rejections.share_max = settings.rejected_share_max
+        self.reader.take_intervals(
+            idle_flush_s=settings.idle_flush_ms / 1000,
+            close_rotated_s=settings.close_rotated_ms / 1000,
+        )
+        self._looks.take_longest(settings.reconcile_interval_ms / 1000)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
         """Looks at paths about which events came. everything: whether to look through all patterns,

@@ -39,6 +39,11 @@ class Schedule:
         """Asks for a look soon."""
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
+    def take_longest(self, longest_s: float) -> None:
+        """Takes another longest interval, and makes the next look due at once."""
+        self._longest_s = longest_s
+        self._at = 0.0
+
     def took(self, begin: float, end: float) -> None:
         """Notes when a look began and ended. After a longer look, the next look is later."""
         took_s = end - begin

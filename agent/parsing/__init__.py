@@ -14,7 +14,8 @@ Read the modules in this order: framing (where each record begins and ends), lin
 parser (the interface of parsers), timestamps (event times), and the parsers raw, regex (with
 delimited, a faster way for simple patterns) and json_lines. Then read containers (takes a
 container's lines out of its runtime's lines), multiline (records of several lines), added_fields
-(fields from the path and the settings), replacing, which wraps another parser for lines that are
-not UTF-8, and derived, which makes a schema for sources that name no schema.
+(fields from the path and the settings), replayed (repaired lines with the origins of their
+rejects), replacing, which wraps another parser for lines that are not UTF-8, and derived, which
+makes a schema for sources that name no schema.
 `skidway.agent.batches.recipe` picks the parser of a source.
 """

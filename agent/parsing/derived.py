@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from skidway.agent.parsing import replayed
 from skidway.agent.parsing.containers import STREAM, TIME
 from skidway.agent.parsing.parser import TIME_MARK
 from skidway.agent.parsing.replacing import MARK, check_groups
@@ -51,13 +52,14 @@ def schema(
     is_container: bool = False,
     added: Sequence[str] = (),
     types: Mapping[str, str] | None = None,
+    with_origin: bool = False,
 ) -> str:
     """The schema of a source.
 
     groups: the fields that the parser fills. types: the types of groups that are no strings; their
     fields may be null. added: string fields that do not come from the record. with_time: whether
-    the parser finds the event time. Raises ConfigurationRefused if two fields would have the same
-    name.
+    the parser finds the event time. with_origin: whether repaired records may be replayed. Raises
+    ConfigurationRefused if two fields would have the same name.
     """
     if with_mark:
         check_groups(groups)
@@ -72,6 +74,8 @@ def schema(
     if with_time:
         fields.append((time_field(groups), _TIMESTAMP))
     further: list[tuple[str, object]] = [(name, _STRING) for name in added]
+    if with_origin:
+        further += [(name, ["null", "long"]) for name in replayed.FIELDS]
     if is_container:
         further = [(STREAM, _STRING), (TIME, _TIMESTAMP), *further]
     marks = [
@@ -82,7 +86,7 @@ def schema(
     if twice is not None:
         raise ConfigurationRefused(
             f"two fields would have the name {twice!r}: fields come from the parser, container, "
-            "path.pattern and fields, and from on_error; rename one of them"
+            "path.pattern and fields, from on_error and replay; rename one of them"
         )
     return _schema(topic, fields, further, marks)
 
@@ -109,10 +113,13 @@ def _schema(
         {"name": name, "type": kind} | ({"default": None} if type(kind) is list else {})
         for name, kind in fields
     ]
-    members += [
-        {"name": name, "type": kind, "default": "" if kind == _STRING else 0}
-        for name, kind in further
-    ]
+    members += [{"name": name, "type": kind, "default": _default(kind)} for name, kind in further]
     members += [{"name": name, "type": "boolean", "default": False} for name in marks]
     document = {"type": "record", "name": record_name(topic), "fields": members}
     return json.dumps(document)
+
+
+def _default(kind: object) -> object:
+    if type(kind) is list:
+        return None
+    return "" if kind == _STRING else 0

@@ -14,7 +14,7 @@ from skidway.agent.cluster.connection import compiled, read_schema_file
 from skidway.agent.files.host import Host
 from skidway.agent.parsing.regex import groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
-from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.agent.validation import trial
 from skidway.agent.validation.trial import Trial
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
@@ -38,6 +38,8 @@ def try_sources(
     """Tries each source's parser on lines of the source's files. Raises ConfigurationRefused."""
     found = []
     for source in settings.sources:
+        if isinstance(source, ReplaySource):
+            continue  # its files were tried when they were made
         try:
             found.append(_try(source, settings.batch_size, host, registry, lines_max))
         except SkidwayError as error:

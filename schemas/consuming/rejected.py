@@ -1,11 +1,14 @@
-"""`skidway rejected show TOPIC`: prints the lines that did not fit the schema, with the reason and
-the place in the log."""
+"""`skidway rejected show | export TOPIC`: prints the lines that did not fit the schema, with the
+reason and the place in the log, or writes them into a file for repair."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +18,14 @@ from skidway.cli.options import add_bootstrap_option, add_json_option
 from skidway.cli.output import print_json, print_rows
 from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
-from skidway.errors import UsageError
+from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.codec import Codec
 from skidway.schemas.consuming.consume import offsets_at
+from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted, repairable
 from skidway.schemas.consuming.values import plain
 from skidway.schemas.single_object import schema_text
 from skidway.schemas.topic_reading import read_ranges
@@ -51,6 +55,18 @@ def register(subparsers: Any) -> None:
     )
     add_json_option(show)
     show.set_defaults(run=_show)
+    words = "write lines that did not fit into a file, to repair them for `skidway agent replay`"
+    export = verbs.add_parser("export", help=words, description=f"{words}.")
+    export.add_argument("topic", metavar="TOPIC", help="as for show")
+    export.add_argument("file", metavar="FILE", help="a new file of JSON lines, or - for stdout")
+    add_bootstrap_option(export)
+    export.add_argument("--since", metavar="TIME", help="rejected since this time, as for show")
+    export.add_argument("--until", metavar="TIME", help="rejected before this time")
+    words = "only lines with this reason; may be repeated"
+    export.add_argument("--reason", action="append", default=[], metavar="REASON", help=words)
+    words = "only lines of files with such a path, for example '/var/log/nginx/*'"
+    export.add_argument("--where-file", metavar="PATTERN", help=words)
+    export.set_defaults(run=_export)
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -78,6 +94,42 @@ def _show(args: argparse.Namespace) -> int:
             f"skidway rejected: this version cannot read {unread} records as rejected lines\n"
         )
     return 1 if unread else 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    now_ms = SystemClock().time_ms()
+    times = [
+        None if text is None else parse_since(text, now_ms, option)
+        for text, option in ((args.since, "--since"), (args.until, "--until"))
+    ]
+    wanted = Wanted(times[0], times[1], tuple(args.reason), args.where_file)
+    count = 0
+    with connect(args) as client, _new_file(args.file) as out:
+        lines = RejectedLines(client, args.topic)
+        for document in lines.read(wanted):
+            out.write(json.dumps(repairable(document), ensure_ascii=False) + "\n")
+            count += 1
+    sys.stderr.write(f"skidway rejected: {count:,} lines\n")
+    if lines.unread:
+        sys.stderr.write(
+            f"skidway rejected: this version cannot read {lines.unread} records as rejected lines\n"
+        )
+    return 1 if lines.unread else 0
+
+
+@contextmanager
+def _new_file(name: str) -> Iterator[TextIO]:
+    """Opens a file that does not exist yet, so that no repaired lines are overwritten."""
+    if name == "-":
+        yield sys.stdout
+        return
+    try:
+        with open(name, "x", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise SkidwayError(
+            f"cannot write {name}: {(error.strerror or str(error)).lower()}"
+        ) from error
 
 
 def _ranges(

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from skidway.agent.settings import SourceSettings
 from skidway.audit.counts import bucket
 from skidway.audit.topic.messages import Announcement, Certainty, Delta, Loss, Seal
 from skidway.kafka.types import TopicPartition
@@ -91,6 +92,8 @@ class Growing(Schedule):
         yield self.arrive, 12
         yield self.answer, 10
         yield self.publish, 6
+        if "reload" in self.faults:
+            yield self.reload, 1
         yield from self.crashes()
 
     def write(self) -> None:
@@ -135,6 +138,17 @@ class Growing(Schedule):
 
     def pass_time(self) -> None:
         self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
+
+    def reload(self) -> None:
+        """Lets the running agent take another pattern, joining, intervals and order of sources."""
+        pattern = PATTERNS[self.random.randrange(3)]
+        lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
+        own = source(pattern, self.partitioning, self.path, lines_max=lines_max)
+        other = SourceSettings(topic="others", paths=["/other/*"])
+        sources = self.random.choice([[own], [other, own], [own, other]])
+        idle_ms = self.random.choice([100, 1_000])
+        self.world.reload(settings(*sources, idle_flush_ms=idle_ms, max_open_files=8))
+        self.say(f"reload {len(sources)} sources, {pattern}, {idle_ms} ms")
 
     def start(self) -> None:
         if "settings" in self.faults and self.random.random() < 0.5:
@@ -245,6 +259,15 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
     agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
+
+
+@promise("2 new settings")
+@pytest.mark.parametrize("also", ["", "narrow", "multiline"])
+def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
+    """If a running agent takes other settings at any moment, also shortly before it is killed, no
+    line is lost or doubled, and the agent's counts are equal to the counts of the rows."""
+    for seed in seeds(range(6000, 6008)):
+        run(seed, "key", EVERYTHING_SURE | {"reload"} | ({also} - {""}))
 
 
 @promise("2 framing")

@@ -310,9 +310,9 @@ def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """Returns the text of each record of a partition of TOPIC or of REJECTED, without the last line
-    feed."""
-    if tp.topic == TOPIC:
+    """Returns the text of each record of a partition of a data topic or of its rejected topic,
+    without the last line feed."""
+    if not tp.topic.endswith(".rejected"):
         return [datum_text(record.value) for record in log]
     if not log:
         return []

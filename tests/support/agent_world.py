@@ -573,6 +573,26 @@ class World:
         )  # fmt: skip
         return self.loop
 
+    def reload(self, configured: AgentSettings) -> None:
+        """Lets the running agent take other settings. The topics that it does not know get their
+        floors, as the program finds them."""
+        self.settings = configured
+        for source in configured.sources:
+            self.brokers.partitions.setdefault(source.topic, 1)
+            self.brokers.partitions.setdefault(source.rejected_topic, 1)
+        found = self.destinations()
+        ends = {
+            TopicPartition(topic.name, index): len(
+                self.brokers.logs[TopicPartition(topic.name, index)]
+            )
+            for each in found
+            for topic in (each.recipe.data, each.recipe.rejected)
+            if topic.name not in self.agent.topics
+            for index in range(topic.partitions)
+        }
+        assert self.agent.refusal(found) is None
+        self.agent.reload(configured, found, ends)
+
     def kill(self, survivors: int = 0) -> None:
         """Kills the agent. Only the database, the files, and batches in flight are left."""
         self.producer.die(survivors)

@@ -71,6 +71,7 @@ PROMISES = {
     "no character; when it sends the line again it does the same.",
     "2 corrupt state": "A corrupt state stops the agent.",
     "2 ledger": "The ledger of a file adds up to its bytes.",
+    "2 replay": "A rejected line is replayed once, under a new origin, and keeps its first one.",
     "3 order": "The producer keeps order under retries, refusals and crashes: it has one batch in "
     "flight until the broker knows it, then five.",
     "3 producer ids": "A producer id is never used twice.",

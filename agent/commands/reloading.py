@@ -1,0 +1,51 @@
+"""`skidway agent reload`: asks the running agent to read its settings anew, and waits for what it
+answers.
+
+The command checks the settings first, so it names most mistakes without the agent. The agent checks
+them again, because it may read other files, for example in another container.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Final
+
+from skidway.agent.reloading.requests import Answer, Asking, is_stopped
+from skidway.agent.settings import AgentSettings
+from skidway.agent.validation.checks import check_settings
+from skidway.errors import Unreachable
+
+TAKEN_WITHIN_S: Final = 15.0
+"""An agent that runs looks for requests every second, or every ten seconds while it waits for
+brokers or for the registry."""
+
+ASK_EVERY_S: Final = 0.1
+
+
+def reload(settings: AgentSettings, timeout_s: float) -> Answer:
+    """Returns the agent's answer. Raises Unreachable if there is none, and ConfigurationRefused if
+    the settings cannot work."""
+    check_settings(settings)
+    if is_stopped(settings.state_dir):
+        raise Unreachable(f"no agent runs with state.dir {settings.state_dir}")
+    with Asking(settings.state_dir) as asking:
+        begin = time.monotonic()
+        while (answer := asking.answer()) is None:
+            passed_s = time.monotonic() - begin
+            if passed_s >= min(timeout_s, TAKEN_WITHIN_S) and not asking.is_taken:
+                raise Unreachable(_silence(settings.state_dir))
+            if passed_s >= timeout_s:
+                raise Unreachable(
+                    f"the agent has not answered within {timeout_s:.0f} s; it may still take the"
+                    " settings: its log says so"
+                )
+            time.sleep(ASK_EVERY_S)
+        return answer
+
+
+def _silence(state_dir: Path) -> str:
+    return (
+        f"no agent that runs with state.dir {state_dir} took the request; an agent that drains, or"
+        " that was killed, takes none"
+    )

@@ -1,0 +1,251 @@
+"""`skidway agent replay` and `replayed`: sends repaired lines once, and counts rejected lines.
+
+    <state.dir>/replay/<topic>/<time>-<random>.replay    what the agent tails (parsing.replayed)
+
+The files are the record of what was replayed: a rejected line whose origin is in one of them is
+never replayed again. A file appears whole, by a rename. So if the command is killed, a second call
+replays what the first one did not. People delete the files, when the rejected topic no longer has
+their lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from skidway.agent.configuration import REPLAY_SUFFIX, replay_directory
+from skidway.agent.parsing import replayed
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.replayed import Envelope
+from skidway.agent.settings import LINE_BYTES_MAX, AgentSettings, ReplaySource
+from skidway.agent.validation.checks import schema_text
+from skidway.agent.validation.preview import preview
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.files import LOCK_FILE, DirectoryLock, make_directory, write_atomically
+from skidway.kafka.client import Client
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
+
+INPUT_BYTES_MAX: Final = 256 << 20
+"""A larger file of repaired lines must be divided."""
+
+UNFIT_SHOWN_MAX: Final = 3
+
+COLUMNS: Final = ("reason", "rejected", "again", "replayed", "open")
+
+Key = tuple[int, int, int]
+
+
+class NotReplayed(SkidwayError):
+    """Nothing was replayed, because a line cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a call did: how many lines of each topic it replayed, how many had been replayed before,
+    and how many will be rejected again.
+    """
+
+    lines: dict[str, int]
+    before: int
+    unfit: int
+
+
+def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replayed:
+    """Replays repaired lines. Raises SkidwayError, and then has replayed nothing, unless the disk
+    failed between the files of two topics.
+
+    also_unfit: whether to replay lines that the source would reject again.
+    """
+    by_topic = _by_topic(read(file))
+    sources = {topic: _source_of(settings, topic) for topic in by_topic}
+    root = replay_directory(settings.state_dir, "")
+    if not settings.state_dir.is_dir():
+        raise NotReplayed(f"there is no state.dir {settings.state_dir}: no agent ever ran with it")
+    with DirectoryLock(root):
+        known = {topic: keys_in(settings.state_dir, topic) for topic in by_topic}
+        new = {
+            topic: [each for each in envelopes if each.key not in known[topic]]
+            for topic, envelopes in by_topic.items()
+        }
+        unfit = [
+            sentence
+            for topic, envelopes in new.items()
+            for sentence in _unfit(settings, sources[topic], envelopes)
+        ]
+        if unfit and not also_unfit:
+            shown = "\n".join(unfit[:UNFIT_SHOWN_MAX])
+            raise NotReplayed(
+                f"{len(unfit)} lines would be rejected again; repair them, or replay them with"
+                f" --also-unfit:\n{shown}"
+            )
+        for topic, envelopes in new.items():
+            if envelopes:
+                _write(settings.state_dir, topic, envelopes)
+    count = sum(map(len, by_topic.values()))
+    lines = {topic: len(envelopes) for topic, envelopes in new.items() if envelopes}
+    return Replayed(lines, count - sum(lines.values()), len(unfit))
+
+
+def read(file: TextIO) -> list[Envelope]:
+    """Reads repaired lines. Raises NotReplayed, which names the line that is none."""
+    found: dict[Key, int] = {}
+    envelopes = []
+    size = 0
+    for number, text in enumerate(file, 1):
+        size += len(text)
+        if size > INPUT_BYTES_MAX:
+            raise NotReplayed(f"the file has more than {INPUT_BYTES_MAX >> 20} MiB: divide it")
+        if not text.strip():
+            continue
+        envelope = _envelope(text, number)
+        if envelope.key in found:
+            raise NotReplayed(
+                f"lines {found[envelope.key]} and {number} replay the same rejected line"
+            )
+        found[envelope.key] = number
+        envelopes.append(envelope)
+    return envelopes
+
+
+def keys_in(state_dir: Path, topic: str) -> set[Key]:
+    """The origins of the rejected lines of a topic that were replayed. Raises SkidwayError if a
+    file cannot be read, because then nobody knows what was replayed.
+    """
+    keys: set[Key] = set()
+    for path in sorted(replay_directory(state_dir, topic).glob(f"*{REPLAY_SUFFIX}")):
+        try:
+            lines = path.read_bytes().splitlines()
+        except OSError as error:
+            raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
+        keys.update(each.key for each in map(replayed.read, lines) if each is not None)
+    return keys
+
+
+def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
+    """By reason: how many lines of a topic were rejected, how many of these were replayed, how many
+    are rejects of replays, and how many are still rejected. Raises SkidwayError, KafkaError.
+    """
+    keys = keys_in(settings.state_dir, topic)
+    counts: dict[str, Counter[str]] = {}
+    with Client(settings.bootstrap_servers) as client:
+        for document in RejectedLines(client, topic).read(Wanted()):
+            of_reason = counts.setdefault(document["reason"], Counter())
+            of_reason["rejected"] += 1
+            of_reason["again"] += document["original_first"] is not None
+            of_reason["replayed"] += tuple(document[name] for name in replayed.ORIGIN) in keys
+    return [
+        {
+            "reason": reason,
+            "rejected": found["rejected"],
+            "again": found["again"],
+            "replayed": found["replayed"],
+            "open": found["rejected"] - found["replayed"],
+        }
+        for reason, found in sorted(counts.items())
+    ]
+
+
+def sentences(done: Replayed) -> Iterator[str]:
+    """What a call did, in words."""
+    for topic, count in sorted(done.lines.items()):
+        yield f"{count:,} lines for topic {topic}"
+    if done.unfit:
+        yield f"{done.unfit:,} of them will be rejected again"
+    if done.before:
+        yield f"{done.before:,} lines were replayed before, and are left out"
+    if not done.lines:
+        yield "nothing to replay"
+
+
+def _envelope(text: str, number: int) -> Envelope:
+    envelope = replayed.read(text.encode("utf-8", "surrogateescape"))
+    if envelope is None:
+        raise NotReplayed(
+            f"line {number} is not what skidway rejected export writes: a JSON object with topic,"
+            " line, host, path, agent, file and first"
+        )
+    if json.loads(text).get("is_cut"):
+        raise NotReplayed(
+            f"line {number} has only the beginning of the rejected line: complete it and delete"
+            " is_cut, or delete the line"
+        )
+    if len(envelope.text()) > LINE_BYTES_MAX:
+        raise NotReplayed(f"line {number} is too long to be replayed")
+    return envelope
+
+
+def _by_topic(envelopes: Iterable[Envelope]) -> dict[str, list[Envelope]]:
+    found: dict[str, list[Envelope]] = {}
+    for each in envelopes:
+        found.setdefault(each.topic, []).append(each)
+    return found
+
+
+def _source_of(settings: AgentSettings, topic: str) -> ReplaySource:
+    for source in settings.sources:
+        if isinstance(source, ReplaySource) and source.topic == topic:
+            return source
+    raise ConfigurationRefused(
+        f"no source of topic {topic} has replay: true; add it to the source whose parser reads"
+        " the repaired lines, and run skidway agent reload"
+    )
+
+
+def _unfit(
+    settings: AgentSettings, source: ReplaySource, envelopes: Sequence[Envelope]
+) -> Iterator[str]:
+    """Says which lines the source would reject again."""
+    registry = RegistryClient(
+        settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
+    )
+    schema = schema_text(source, registry) if envelopes else ""
+    for part in _parts(envelopes):
+        data = b"".join(each.text() + b"\n" for each in part)
+        made = preview(source, data, "", schema=schema, batch_bytes=settings.batch_size)
+        for each in made.rejects:
+            line = each.line.decode("utf-8", "replace")[:80]
+            yield f"{each.path}: {each.reason}: {each.detail}: {line}"
+
+
+def _parts(envelopes: Sequence[Envelope]) -> Iterator[list[Envelope]]:
+    """Divides envelopes into parts that are not larger than what an agent reads at once."""
+    part: list[Envelope] = []
+    size = 0
+    for each in envelopes:
+        length = len(each.text()) + 1
+        if part and size + length > READ_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += length
+    if part:
+        yield part
+
+
+def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
+    directory = replay_directory(state_dir, topic)
+    make_directory(directory)
+    name = f"{time.time_ns() // 1_000_000}-{secrets.token_hex(4)}{REPLAY_SUFFIX}"
+    data = b"".join(each.text() + b"\n" for each in envelopes)
+    try:
+        write_atomically(directory / name, data)
+        root = directory.parent
+        _give_away(state_dir, [root, root / LOCK_FILE, directory, directory / name])
+    except OSError as error:
+        raise SkidwayError(f"cannot write {directory / name}: {error.strerror}") from error
+
+
+def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
+    """If root runs the command, gives what it made to the agent's user, who has to read it."""
+    owner = state_dir.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        for path in paths:
+            os.chown(path, owner.st_uid, owner.st_gid)

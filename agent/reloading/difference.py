@@ -1,0 +1,74 @@
+"""Which settings differ, and which of them the agent can take while it runs. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
+from skidway.settings.spec import specs
+
+REGISTRY: Final = "schema.registry."
+RELOADABLE: Final = frozenset(
+    {
+        "sources", "sources.dir", "idle.flush.ms", "close.rotated.ms", "checkpoint.interval.ms",
+        "reconcile.interval.ms", "seal.interval.ms", "audit.interval.ms", "heartbeat.interval.ms",
+        "batch.size", "linger.ms", "compression.type", "max.open.files", "topic.partitions",
+        "topic.replication.factor", "rejected.share.max",
+    }
+)  # fmt: skip
+"""The settings of the agent that can change while it runs, beside those of the registry. Every
+other setting needs a restart, so a new setting needs one until somebody has made sure that it does
+not.
+"""
+
+
+def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
+    """The keys of the settings that differ and cannot change while the agent runs."""
+    return [key for key in _changed(before, after) if not _is_reloadable(key)]
+
+
+def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
+    """What differs, in words: the keys of settings, never their values, and the sources."""
+    keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
+    return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
+
+
+def _is_reloadable(key: str) -> bool:
+    return key in RELOADABLE or key.startswith(REGISTRY)
+
+
+def _changed(before: Any, after: Any) -> list[str]:
+    table = specs(type(before))
+    return [
+        key
+        for key, spec in table.items()
+        if getattr(before, spec.name) != getattr(after, spec.name)
+    ]
+
+
+def _of_sources(before: Sequence[SourceSettings], after: Sequence[SourceSettings]) -> Iterator[str]:
+    """One sentence for each source that was added, removed or changed. Sources with the same topic
+    and a common path are the same source.
+    """
+    before, after = _configured(before), _configured(after)
+    gone = [each for each in before if each not in after]
+    for new in after:
+        if new in before:
+            continue
+        old = next((each for each in gone if _is_same(each, new)), None)
+        if old is None:
+            yield f"source of topic {new.topic} added: {', '.join(new.paths)}"
+        else:
+            gone.remove(old)
+            yield f"source of topic {new.topic} changed: {', '.join(_changed(old, new))}"
+    for old in gone:
+        yield f"source of topic {old.topic} removed: {', '.join(old.paths)}"
+
+
+def _configured(sources: Sequence[SourceSettings]) -> list[SourceSettings]:
+    return [each for each in sources if not isinstance(each, ReplaySource)]
+
+
+def _is_same(one: SourceSettings, other: SourceSettings) -> bool:
+    return one.topic == other.topic and not set(one.paths).isdisjoint(other.paths)

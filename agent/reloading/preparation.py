@@ -1,0 +1,141 @@
+"""Prepares new settings in a thread, because registry and cluster may take long to answer. The
+thread gets values and returns values; it owns no state.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from skidway import log
+from skidway.agent.cluster import connection
+from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.configuration import Configuration
+from skidway.agent.reloading.difference import needs_restart
+from skidway.agent.reloading.standing import Loaded, loaded
+from skidway.agent.settings import AgentSettings
+from skidway.agent.validation.checks import check_settings
+from skidway.errors import UNEXPECTED_EXIT_CODE, ConfigurationRefused, SkidwayError, Unreachable
+from skidway.kafka.client import Client
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import RegistryClient
+
+TIMEOUT_S: Final = 5.0
+CLIENT_ID: Final = "skidway-agent"
+
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """New settings with all that the loop needs to take them. ends: the log end offsets of the
+    partitions of topics that the agent did not know.
+    """
+
+    loaded: Loaded
+    destinations: list[Destination]
+    ends: dict[TopicPartition, int]
+
+    @property
+    def settings(self) -> AgentSettings:
+        """The new settings."""
+        return self.loaded.settings
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why settings cannot be taken. status: the exit status of the command that asked."""
+
+    reason: str
+    status: int
+
+
+def check(running: AgentSettings, new: AgentSettings) -> None:
+    """Raises ConfigurationRefused if the new settings cannot work, or need a restart."""
+    check_settings(new)
+    if keys := needs_restart(running, new):
+        raise ConfigurationRefused(
+            f"{', '.join(keys)}: the agent can take this only when it starts; restart it"
+        )
+
+
+def prepare(
+    configuration: Configuration, running: AgentSettings, cluster: Cluster, known: frozenset[str]
+) -> Prepared:
+    """Reads and checks the settings, registers their schemas, and creates their topics. Raises
+    SkidwayError or KafkaError if the agent cannot take them.
+
+    known: the topics that the agent knows already.
+    """
+    new = loaded(configuration.read())
+    settings = new.settings
+    check(running, settings)
+    registry = RegistryClient(
+        settings.schema_registry_url,
+        timeout_s=TIMEOUT_S,
+        pause=_pause,
+        security=settings.registry_security,
+    )
+    with Client(
+        settings.bootstrap_servers,
+        client_id=CLIENT_ID,
+        request_timeout_ms=round(TIMEOUT_S * 1000),
+    ) as client:
+        found, is_kafka = connection.cluster_of(client, settings.cluster_name)
+        if found != cluster:
+            raise ConfigurationRefused(
+                f"bootstrap.servers leads to cluster {found.name} ({found.id}) now, and the agent"
+                f" sends to {cluster.name} ({cluster.id}); restart it"
+            )
+        schemas = connection.schemas_of(registry, settings)
+        connection.ensure_topics(client, settings, is_kafka, _pause)
+        destinations = connection.resolve(client, schemas, settings, found)
+        ends = connection.ends_of(client, _partitions(destinations, known))
+    return Prepared(new, destinations, ends)
+
+
+class Preparation:
+    """One preparation, which runs on a thread of its own."""
+
+    def __init__(self, work: Callable[[], Prepared]) -> None:
+        self._work = work
+        self._result: Prepared | Refusal | None = None
+        self._thread = threading.Thread(target=self._run, name="reload", daemon=True)
+        self._thread.start()
+
+    def result(self) -> Prepared | Refusal | None:
+        """The result; None while the thread works."""
+        return None if self._thread.is_alive() else self._result
+
+    def wait(self, timeout_s: float) -> None:
+        """Waits for the thread's end."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self._result = self._work()
+        except SkidwayError as error:
+            self._result = Refusal(str(error), error.exit_code)
+        except KafkaError as error:
+            self._result = Refusal(str(error), Unreachable.exit_code)
+        except Exception as error:  # noqa: BLE001 - the thread's outermost function
+            # A mistake of ours in new settings must not end an agent that delivers.
+            _log.error("unexpected_failure", exc=error)
+            self._result = Refusal(f"unexpected: {error!r}", UNEXPECTED_EXIT_CODE)
+
+
+def _partitions(destinations: list[Destination], known: frozenset[str]) -> list[TopicPartition]:
+    snapshots = {
+        topic.name: topic.partitions
+        for each in destinations
+        for topic in (each.recipe.data, each.recipe.rejected)
+        if topic.name not in known
+    }
+    return [TopicPartition(name, index) for name, n in snapshots.items() for index in range(n)]
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)

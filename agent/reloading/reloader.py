@@ -1,0 +1,125 @@
+"""Decides when settings are read again, and says what became of it.
+
+    asked (SIGHUP, request) -> preparing -> the program takes the settings, or refuses them
+                                  |
+                                  asked again meanwhile: another preparation follows
+
+A request is answered by a preparation that began after it, so the answer is about the files as they
+were when the operator asked, or as they are now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from skidway.agent import events
+from skidway.agent.configuration import Configuration
+from skidway.agent.reloading.difference import changes
+from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal
+from skidway.agent.reloading.requests import Answer, Requests
+from skidway.agent.reloading.standing import Standing, loaded
+from skidway.agent.settings import AgentSettings
+from skidway.cli.moments import shown
+from skidway.clock import Clock
+
+LOOK_EVERY_S = 0.5
+"""Seconds between two looks for requests."""
+
+CLOSE_S = 5.0
+
+
+class Reloader:
+    """Owns the settings that run, the requests, and the preparation that is under way."""
+
+    def __init__(self, configuration: Configuration, settings: AgentSettings, clock: Clock) -> None:
+        self.configuration = configuration
+        self.settings = settings
+        self._requests = Requests(settings.state_dir)
+        self._standing = Standing(configuration, loaded(settings), clock)
+        self._is_asked = False
+        self._waiting: list[str] = []
+        self._answering: list[str] = []
+        self._preparation: Preparation | None = None
+        self._look_at = 0.0
+
+    def open(self) -> None:
+        """Begins to take requests. Raises SkidwayError."""
+        self._requests.open()
+
+    def ask(self) -> None:
+        """Asks for a reload, as SIGHUP does. Signal handlers may call this method."""
+        self._is_asked = True
+
+    def look(self, now: float) -> None:
+        """Looks for requests, and whether the files of the configuration differ."""
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_EVERY_S
+        self._waiting += self._requests.take()
+        self._standing.look(now)
+        events.configuration_differs(self._standing.differs_since_ms)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a preparation must begin."""
+        return self._preparation is None and (self._is_asked or bool(self._waiting))
+
+    def begin(self, work: Callable[[], Prepared]) -> None:
+        """Begins a preparation."""
+        self._is_asked = False
+        self._answering, self._waiting = self._waiting, []
+        self._preparation = Preparation(work)
+
+    def result(self) -> Prepared | Refusal | None:
+        """The result of the preparation, once."""
+        result = None if self._preparation is None else self._preparation.result()
+        if result is not None:
+            self._preparation = None
+        return result
+
+    def took(self, prepared: Prepared, also: Sequence[str]) -> None:
+        """Says that the agent runs with new settings now. also: what changed beside settings."""
+        words = [*changes(self.settings, prepared.settings), *also]
+        self.settings = prepared.settings
+        self._standing.took(prepared.loaded)
+        events.reloaded(words)
+        self._answer(Answer(0, words or ["nothing changed"]))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Says why the agent goes on with the settings that it has."""
+        self._standing.refused(refusal.reason)
+        events.reload_refused(refusal.reason)
+        self._answer(Answer(refusal.status, [refusal.reason]))
+
+    def refuse_all(self, reason: str) -> None:
+        """Refuses what is asked now, without a preparation, because the agent can take no settings
+        at this moment.
+        """
+        self._waiting += self._requests.take()
+        if self._is_asked or self._waiting:
+            self._is_asked = False
+            self._answering, self._waiting = [*self._answering, *self._waiting], []
+            self.refuse(Refusal(reason, 1))
+
+    def close(self) -> None:
+        """Ends: waits a little for the preparation, and refuses what is still asked."""
+        if self._preparation is not None:
+            self._preparation.wait(CLOSE_S)
+            self._preparation, self._is_asked = None, True
+        self.refuse_all("the agent is ending")
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What /health says about the configuration; empty if its files say what runs."""
+        since_ms, refusal = self._standing.differs_since_ms, self._standing.refusal
+        if since_ms is None:
+            return {}
+        said: dict[str, Any] = {"differs_since": shown(since_ms)}
+        if refusal is not None:
+            said["refused"] = refusal
+        return {"configuration": said}
+
+    def _answer(self, answer: Answer) -> None:
+        answering, self._answering = self._answering, []
+        self._requests.answer(answering, answer)

@@ -1,0 +1,144 @@
+"""The files by which `skidway agent reload` asks the running agent, and by which it answers.
+
+    <state.dir>/reload/<id>.request   empty; the command makes it
+    <state.dir>/reload/<id>.taken     the agent renames it when it begins
+    <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
+    <state.dir>/reload/<id>.unsaid    the agent could not write its answer, and renamed .taken
+
+Files need no process id, so the command cannot signal a wrong process, and it also reaches an agent
+in a container that shares the directory. Whoever may write to the agent's state may ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from skidway.errors import SkidwayError
+from skidway.files import LOCK_FILE, make_directory, write_atomically
+
+FOLDER: Final = "reload"
+REQUEST: Final = ".request"
+TAKEN: Final = ".taken"
+ANSWER: Final = ".answer"
+UNSAID: Final = ".unsaid"
+ANSWERS_MAX: Final = 100
+"""If more files than this are left behind, by commands that were killed, the agent deletes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a reload. status: the command's exit status. sentences: what changed, or why
+    nothing did."""
+
+    status: int
+    sentences: list[str]
+
+
+class Requests:
+    """The agent's side. Owns the folder while the agent runs."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / FOLDER
+
+    def open(self) -> None:
+        """Makes the folder, and deletes old answers. Takes up the requests that an earlier agent
+        had not answered when it ended. Raises SkidwayError.
+        """
+        make_directory(self._folder)
+        for path in self._folder.iterdir():
+            with contextlib.suppress(OSError):
+                if path.suffix == TAKEN:
+                    path.rename(path.with_suffix(REQUEST))
+                elif path.suffix in (ANSWER, UNSAID):
+                    path.unlink()
+
+    def take(self) -> list[str]:
+        """Takes all requests. Returns their ids."""
+        taken = []
+        try:
+            names = list(self._folder.iterdir())
+        except OSError:
+            return []
+        for path in sorted(names):
+            if path.suffix == REQUEST:
+                with contextlib.suppress(OSError):
+                    path.rename(path.with_suffix(TAKEN))
+                    taken.append(path.stem)
+            elif len(names) > ANSWERS_MAX and path.suffix in (ANSWER, UNSAID):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        return taken
+
+    def answer(self, ids: Iterable[str], answer: Answer) -> None:
+        """Answers requests. Raises no error, even if the disk is full."""
+        data = json.dumps(asdict(answer)).encode()
+        for id_ in ids:
+            taken = self._folder / f"{id_}{TAKEN}"
+            try:
+                write_atomically(taken.with_suffix(ANSWER), data)
+                taken.unlink(missing_ok=True)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    taken.rename(taken.with_suffix(UNSAID))  # a rename needs no room
+
+
+class Asking:
+    """The command's side: one request. The end of the `with` block deletes the request's files."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._path = state_dir / FOLDER / secrets.token_hex(8)
+
+    def __enter__(self) -> Asking:
+        try:
+            self._path.with_suffix(REQUEST).touch(exist_ok=False)
+        except FileNotFoundError as error:
+            raise SkidwayError(f"no agent ever ran with state.dir {self._state_dir}") from error
+        except OSError as error:
+            raise SkidwayError(
+                f"cannot ask the agent with state.dir {self._state_dir}: {error.strerror}; run"
+                " this as the agent's user, or as root"
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for suffix in (REQUEST, TAKEN, ANSWER, UNSAID):
+            with contextlib.suppress(OSError):
+                self._path.with_suffix(suffix).unlink(missing_ok=True)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether an agent has begun to work on the request."""
+        return not self._path.with_suffix(REQUEST).exists()
+
+    def answer(self) -> Answer | None:
+        """The agent's answer; None if there is none yet."""
+        if self._path.with_suffix(UNSAID).exists():
+            return Answer(1, ["the agent cannot write its answer (disk full?): its log has it"])
+        try:
+            text = self._path.with_suffix(ANSWER).read_text()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SkidwayError(f"cannot read the agent's answer: {error.strerror}") from error
+        document: Mapping[str, object] = json.loads(text)
+        return Answer(int(str(document["status"])), list(map(str, _list(document["sentences"]))))
+
+
+def is_stopped(state_dir: Path) -> bool:
+    """Whether no process uses the state. If a process was killed, the answer may be no."""
+    try:
+        return not (state_dir / LOCK_FILE).read_bytes().strip()
+    except OSError:
+        return False
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)  # the agent wrote it
+    return value

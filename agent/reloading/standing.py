@@ -1,0 +1,113 @@
+"""Whether the files of the configuration still say what runs. The agent looks at their sizes and
+times of change every LOOK_EVERY_S seconds, and reads them only if one of these has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from skidway.agent.configuration import Configuration
+from skidway.agent.settings import AgentSettings
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+
+LOOK_EVERY_S: Final = 10.0
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, with a hash of each schema file that they name."""
+
+    settings: AgentSettings
+    schemas: tuple[tuple[str, str], ...]
+
+
+def loaded(settings: AgentSettings) -> Loaded:
+    """The settings with what their schema files contain now."""
+    return Loaded(settings, tuple((str(path), _digest(path)) for path in schema_files(settings)))
+
+
+def schema_files(settings: AgentSettings) -> list[Path]:
+    """The schema files that the sources name."""
+    named = {each.schema for each in settings.sources if each.schema is not None}
+    return sorted(Path(name) for name in named if name.endswith(".avsc"))
+
+
+class Standing:
+    """Owns what is known about the files of the configuration.
+
+    differs_since_ms: since when the files say something else than what runs; None if they say the
+    same. refusal: why the agent does not take what they say; None if nobody has asked it to, or if
+    it would.
+    """
+
+    def __init__(self, configuration: Configuration, running: Loaded, clock: Clock) -> None:
+        self._configuration = configuration
+        self._running = running
+        self._clock = clock
+        self._stamp: Stamp = ()
+        self._look_at = 0.0
+        self.differs_since_ms: int | None = None
+        self.refusal: str | None = None
+
+    def look(self, now: float) -> None:
+        """Looks at the files if that is due."""
+        if now < self._look_at:
+            return
+        is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S
+        if is_first:
+            return  # the files were read just now
+        stamp = self._stamp_now()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            differs, self.refusal = loaded(self._configuration.read()) != self._running, None
+        except SkidwayError as error:
+            differs, self.refusal = True, str(error)
+        if not differs:
+            self.differs_since_ms = None
+        elif self.differs_since_ms is None:
+            self.differs_since_ms = self._clock.time_ms()
+
+    def took(self, running: Loaded) -> None:
+        """Notes that the agent runs with these settings from now on."""
+        self._running = running
+        self._stamp, self._look_at = (), 0.0
+        self.differs_since_ms = self.refusal = None
+
+    def refused(self, reason: str) -> None:
+        """Notes why the agent did not take what the files say."""
+        self._stamp = self._stamp_now()
+        self.refusal = reason
+        if self.differs_since_ms is None:
+            self.differs_since_ms = self._clock.time_ms()
+
+    def _stamp_now(self) -> Stamp:
+        running = self._running.settings
+        files = [*self._configuration.files(running.sources_dir), *schema_files(running)]
+        return tuple(_stamps(files))
+
+
+def _stamps(paths: Iterable[Path]) -> Iterable[tuple[str, int, int, int]]:
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            yield str(path), -1, -1, -1
+        else:
+            yield str(path), status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

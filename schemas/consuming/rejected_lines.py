@@ -1,0 +1,112 @@
+"""Reads the records of `<topic>.rejected`, each of them once, and shows them as lines of JSON that
+people can repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.cli.topics import existing
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.columns import DecodedRecords
+from skidway.kafka.types import TopicPartition
+from skidway.schemas import wire
+from skidway.schemas.codec import Codec
+from skidway.schemas.consuming.consume import offsets_at
+from skidway.schemas.consuming.values import plain
+from skidway.schemas.single_object import schema_text
+from skidway.schemas.topic_reading import read_ranges
+
+SUFFIX: Final = ".rejected"
+ORIGIN: Final = ("agent", "file", "first")
+ENDS_MAX: Final = 2
+"""A line's terminator has at most this many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rejected lines to read. since, until: times of rejection in ms; until is exclusive.
+    files: a pattern such as /var/log/nginx/*.
+    """
+
+    since: int | None = None
+    until: int | None = None
+    reasons: tuple[str, ...] = ()
+    files: str | None = None
+
+    def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
+        """Whether a rejected line is meant."""
+        return (
+            (self.since is None or timestamp >= self.since)
+            and (self.until is None or timestamp < self.until)
+            and (not self.reasons or document["reason"] in self.reasons)
+            and (self.files is None or fnmatchcase(document["path"], self.files))
+        )
+
+
+class RejectedLines:
+    """Reads rejected lines. repeats: how many records were repeats. unread: how many records this
+    version cannot read.
+    """
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self._client = client
+        self._name = topic if topic.endswith(SUFFIX) else topic + SUFFIX
+        self.repeats = self.unread = 0
+
+    def read(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
+        """Yields each line that is meant, once. Raises Unreachable, UsageError."""
+        (topic,) = existing(self._client, [self._name])
+        partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
+        begin = EARLIEST if wanted.since is None else wanted.since
+        first = offsets_at(self._client, partitions, begin)
+        end = offsets_at(self._client, partitions, LATEST)
+        codec = Codec(schema_text("Rejected"))
+        ranges = {tp: (first[tp], end[tp]) for tp in partitions}
+        seen: set[tuple[int, int, int]] = set()
+        for tp, batch in read_ranges(self._client, ranges):
+            for timestamp, document in self._documents(codec, batch, ranges[tp]):
+                if not wanted.takes(document, timestamp):
+                    continue
+                key = (document["agent"], document["file"], document["first"])
+                if key in seen:
+                    self.repeats += 1
+                else:
+                    seen.add(key)
+                    yield document
+
+    def _documents(
+        self, codec: Codec, batch: DecodedRecords, bounds: tuple[int, int]
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        offsets = np.asarray(batch.offsets)
+        wanted = np.flatnonzero((offsets >= bounds[0]) & (offsets < bounds[1]))
+        ids, datums = wire.split(batch.values.take(pa.array(wanted)))
+        framed = np.flatnonzero(ids >= 0)
+        decoded = codec.decode(datums.take(pa.array(framed)))
+        good = wanted[framed[decoded.good]].tolist()
+        self.unread += len(wanted) - len(good)
+        for row, document in zip(good, decoded.batch.to_pylist(), strict=True):
+            yield int(batch.timestamps[row]), document
+
+
+def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A rejected line for people and programs that repair it: what `plain` shows, without members
+    that are null. `is_cut` is true if the record has only the beginning of the line.
+    """
+    shown = {name: value for name, value in plain(dict(document)).items() if value is not None}
+    return shown | ({"is_cut": True} if is_cut(document) else {})
+
+
+def is_cut(document: Mapping[str, Any]) -> bool:
+    """Whether a rejected record has only the beginning of its line. The envelope of a repaired line
+    is longer than the line, so nothing is known about a line that was rejected again.
+    """
+    if document.get("original_first") is not None:
+        return False
+    return len(document["line"]) + ENDS_MAX < int(document["length"])

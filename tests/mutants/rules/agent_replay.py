@@ -1,0 +1,53 @@
+"""Mutants of how repaired lines are replayed."""
+
+from mutants.mutant import Mutant
+
+COMMAND = "tests/unit/agent/commands/test_replaying.py::"
+PARSER = "tests/unit/agent/parsing/test_replayed.py::"
+
+MUTANTS = (
+    Mutant(
+        "a rejected line is replayed by each call",
+        "agent/commands/replaying.py",
+        """[each for each in envelopes if each.key not in known[topic]]""",
+        """[each for each in envelopes if each.line not in known[topic]]""",
+        (f"{COMMAND}test_a_rejected_line_is_replayed_once",),
+    ),
+    Mutant(
+        "a file of replayed lines has its name before it is whole",
+        "agent/commands/replaying.py",
+        """        write_atomically(directory / name, data)
+""",
+        """        (directory / name).write_bytes(data)
+        write_atomically(directory / name, data)
+""",
+        (f"{COMMAND}test_a_killed_call_has_replayed_nothing_or_all",),
+    ),
+    Mutant(
+        "a line that was cut is replayed as if it were whole",
+        "agent/commands/replaying.py",
+        """    if json.loads(text).get("is_cut"):
+""",
+        """    if json.loads(text).get("is_whole"):
+""",
+        (f"{COMMAND}test_lines_that_cannot_be_replayed_are_named",),
+    ),
+    Mutant(
+        "a line that is rejected again forgets where it was rejected first",
+        "agent/batches/press.py",
+        """            original=envelope.original,
+""",
+        """            original=envelope.key,
+""",
+        (f"{PARSER}test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin",),
+    ),
+    Mutant(
+        "the lines of a repaired record become records",
+        "agent/batches/recipe.py",
+        """    if recipe.is_replay:
+        return LineFramer()""",
+        """    if recipe.is_replay and recipe.multiline is None:
+        return LineFramer()""",
+        (f"{PARSER}test_records_of_several_lines_stay_whole",),
+    ),
+)

@@ -1,0 +1,213 @@
+"""A running agent takes other settings, with the same meaning as a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from skidway.agent.settings import MultilineSettings, SourceSettings
+from skidway.agent.state.database import StateDatabase
+from skidway.audit.topic.messages import Seal
+from skidway.kafka.types import TopicPartition
+from support.agent_world import World, raw, settings
+from support.promises import promise
+
+A, B = "/log/a.log", "/log/b.log"
+
+
+def started(*sources: SourceSettings) -> World:
+    world = World(settings(*sources))
+    world.start()
+    return world
+
+
+def restart(world: World, *sources: SourceSettings) -> None:
+    world.settle(10)
+    world.kill()
+    for source in sources:
+        world.brokers.partitions.setdefault(source.topic, 1)
+        world.brokers.partitions.setdefault(source.rejected_topic, 1)
+    world.settings = settings(*sources)
+    world.start()
+
+
+def reload(world: World, *sources: SourceSettings) -> None:
+    world.settle(10)
+    world.reload(settings(*sources))
+
+
+BOTH = pytest.mark.parametrize("change", [restart, reload])
+Change = Callable[..., None]
+
+
+@BOTH
+def test_a_new_source_is_read_from_its_beginning(change: Change) -> None:
+    """A source that is added has the files that its patterns match now, from their first byte, and
+    other sources lose no line."""
+    world = started(raw("logs", A))
+    world.files.append(A, b"a1\n")
+    world.files.append(B, b"b1\n")
+    change(world, raw("others", B), raw("logs", A))
+    world.files.append(A, b"a2\n")
+    world.files.append(B, b"b2\n")
+    world.settle()
+    assert world.values("logs") == ["a1", "a2"]
+    assert world.values("others") == ["b1", "b2"]
+    assert not world.losses()
+
+
+@BOTH
+def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> None:
+    """If a source is removed, its files get no more records. Bytes that came since are no loss,
+    because no source means them; bytes that the agent saw and did not read are declared."""
+    world = started(raw("logs", A), raw("others", B))
+    world.files.append(A, b"a1\n")
+    world.files.append(B, b"b1\n")
+    change(world, raw("others", B))
+    world.files.append(A, b"a2\n")
+    world.files.append(B, b"b2\n")
+    world.settle()
+    assert world.values("logs") == ["a1"]
+    assert world.values("others") == ["b1", "b2"]
+    assert world.only(A)["pending"] == 0
+    assert [loss.source.topic for loss in world.losses()] == ["logs"]
+
+
+@BOTH
+def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> None:
+    """If nothing was written since the last line was read, nothing is declared, and seals of the
+    former topic go on, so that the audit does not wait for it."""
+    world = started(raw("logs", A), raw("others", B))
+    world.files.append(A, b"a1\n")
+    change(world, raw("others", B))
+    world.settle(3)
+    before = len(world.published)
+    world.settle()
+    assert not world.losses()
+    assert world.only(A)["state"] == "closed"
+    seals = [each for each in world.published[before:] if isinstance(each, Seal)]
+    assert any(topic.source.topic == "logs" for seal in seals for topic in seal.topics)
+
+
+@BOTH
+def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Change) -> None:
+    """If the topic of a source changes, the bytes behind the last promise go to the new topic,
+    under a new file id, and no line is in both topics."""
+    world = started(raw("logs", A))
+    world.files.append(A, b"1\n2\n")
+    change(world, raw("others", A))
+    world.files.append(A, b"3\n4\n")
+    world.settle()
+    assert world.values("logs") == ["1", "2"]
+    assert world.values("others") == ["3", "4"]
+    assert len(world.ledger()) == 2
+    assert not world.losses()
+
+
+@promise("2 new settings")
+def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
+    """Lines that were promised before a reload are sent again after a kill as the old settings say,
+    and the lines behind them as the new settings say."""
+    joined = MultilineSettings(type="start", pattern="^b", timeout_ms=100)
+    world = started(raw("logs", A))
+    world.files.append(A, b"b1\nc1\n")
+    world.hold_until_sent()
+    world.reload(settings(raw("logs", A, multiline=joined)))
+    world.turn()
+    world.kill()
+    world.start()
+    world.files.append(A, b"b2\nc2\n")
+    world.settle()
+    assert world.values("logs") == ["b1", "c1", "b2\nc2"]
+
+
+def test_a_deleted_file_is_still_read_to_its_end() -> None:
+    """A restart loses the unread bytes of a deleted file. A reload keeps the open file."""
+    world = started(raw("logs", A, B))
+    world.files.append(A, b"1\n")
+    world.settle(10)
+    world.files.append(A, b"2\n")
+    world.files.delete(A)
+    world.reload(settings(raw("logs", "/other/*.log", A, B)))
+    world.settle()
+    assert world.values("logs") == ["1", "2"]
+    assert not world.losses()
+
+
+def test_rotated_files_keep_their_source_when_the_order_of_sources_changes() -> None:
+    """Rotated files that no pattern matches stay with their own source, although its number
+    changes."""
+    world = started(raw("logs", A), raw("others", B))
+    for path, text in ((A, b"a1\n"), (B, b"b1\n")):
+        world.files.append(path, text)
+    world.settle(10)
+    for path in (A, B):
+        world.files.rename(path, f"{path}.1")
+        world.files.append(f"{path}.1", path[5:6].encode() + b"2\n")
+    world.reload(settings(raw("others", B), raw("logs", A)))
+    world.turn()
+    for path in (A, B):
+        world.files.append(path, path[5:6].encode() + b"3\n")
+    world.settle()
+    assert world.values("logs") == ["a1", "a2", "a3"]
+    assert world.values("others") == ["b1", "b2", "b3"]
+    assert not world.losses()
+
+
+def test_rotated_files_keep_their_source_when_another_source_goes() -> None:
+    """If a source is removed, the rotated files of the other sources are still told apart."""
+    world = started(raw("logs", A), raw("others", B))
+    world.files.append(B, b"b1\n")
+    world.settle(10)
+    world.files.rename(B, f"{B}.1")
+    world.files.append(B, b"b2\n")
+    world.settle(10)
+    world.reload(settings(raw("others", B)))
+    world.files.rename(B, f"{B}.2")
+    world.files.append(B, b"b3\n")
+    world.settle()
+    assert world.values("others") == ["b1", "b2", "b3"]
+    assert not world.losses()
+
+
+def test_a_new_interval_counts_at_once_for_a_line_that_waits() -> None:
+    """A last line without a line end that waits for a long `idle.flush.ms` is sent after the new,
+    shorter one."""
+    world = World(settings(raw("logs", A), idle_flush_ms=3_600_000))
+    world.start()
+    world.files.append(A, b"1\n2")
+    world.settle(10)
+    assert world.values("logs") == ["1"]
+    world.reload(settings(raw("logs", A), idle_flush_ms=100))
+    world.settle(3)
+    assert world.values("logs") == ["1", "2"]
+
+
+@promise("2 floor")
+def test_the_floor_of_a_new_topic_is_its_present_end() -> None:
+    """The partitions of a topic that a reload adds are read back from the end that they had at the
+    reload."""
+    world = started(raw("logs", A))
+    tp = TopicPartition("others", 0)
+    world.files.append(A, b"1\n2\n")
+    world.settle(10)
+    world.brokers.logs[tp] += world.brokers.logs[TopicPartition("logs", 0)]
+    end = len(world.brokers.logs[tp])
+    assert end == 2
+    world.reload(settings(raw("logs", A), raw("others", B)))
+    world.turn()
+    floors = {each: floor for each, _, floor in StateDatabase(world.connection).floors()}
+    assert floors[tp] == end
+
+
+def test_what_prevents_a_reload_is_said() -> None:
+    """A topic that was made again needs a restart, and an agent that leaves takes no settings."""
+    world = started(raw("logs", A))
+    world.settle(5)
+    world.topic_ids = "another"
+    assert "restart the agent" in str(world.agent.refusal(world.destinations()))
+    world.topic_ids = "id"
+    assert world.agent.refusal(world.destinations()) is None
+    world.agent.leave()
+    assert world.agent.refusal(world.destinations()) == "the agent is ending"

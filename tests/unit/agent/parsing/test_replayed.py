@@ -1,0 +1,173 @@
+"""A repaired line becomes the row that its source makes of it, and keeps the reject's origin."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.configuration import replay_source, with_replays
+from skidway.agent.parsing.replayed import Envelope, read
+from skidway.agent.settings import (
+    AgentSettings,
+    MultilineSettings,
+    ParserSettings,
+    SourceSettings,
+    TimestampSettings,
+)
+from skidway.agent.validation.checks import check_settings
+from skidway.agent.validation.preview import preview
+from skidway.errors import ConfigurationRefused
+from support.agent_schedule import REJECTED_CODEC
+from support.agent_world import World, pa_binary, raw, settings
+from support.promises import promise
+
+STATE = Path("/state")
+NUMBER = st.integers(0, (1 << 63) - 1)
+KEYS = st.tuples(NUMBER, NUMBER, NUMBER)
+
+
+def envelope(line: bytes, path: str = "/log/a.log", at: int = 0) -> Envelope:
+    return Envelope("logs", line, "web1", path, (5, 7, at), (5, 7, at))
+
+
+def rows(source: SourceSettings, *envelopes: Envelope) -> list[dict[str, Any]]:
+    data = b"".join(each.text() + b"\n" for each in envelopes)
+    made = preview(replay_source(source, STATE), data, "/state/replay/logs/1.replay")
+    assert not made.rejects
+    return [each.row for each in made.rows]
+
+
+@given(st.text(), st.binary(), st.text(), st.text(), KEYS, KEYS)
+def test_an_envelope_is_read_as_it_was_written(
+    topic: str, line: bytes, host: str, path: str, key: Any, original: Any
+) -> None:
+    """Whatever bytes a record has, its envelope is one line, and gives the same record back."""
+    written = Envelope(topic, line, host, path, key, original)
+    text = written.text()
+    assert b"\n" not in text
+    assert read(text) == written
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"1",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"topic": "a", "line": 1, "host": "h", "path": "p", "agent": 1, "file": 1, "first": 1}',
+        b'{"topic": "a", "line": "", "host": "h", "path": "p", "agent": 1, "file": 1, "first": -1}',
+        b'{"topic": "a", "line": "", "host": "h", "path": "p", "agent": 1, "file": true,'
+        b' "first": 1}',
+        b'{"topic": "a", "line_base64": "?", "host": "h", "path": "p", "agent": 1, "file": 1,'
+        b' "first": 1}',
+    ],
+)
+def test_other_lines_are_no_envelopes(line: bytes) -> None:
+    """A line that no replay wrote is told apart, and never ends the agent."""
+    assert read(line) is None
+
+
+def test_a_repaired_line_is_parsed_by_its_source() -> None:
+    """The row has the groups and the time of the repaired line, and the origin of the reject."""
+    source = raw(
+        "logs",
+        parser=ParserSettings(type="regex", pattern=r"(?P<at>\S+) (?P<what>.*)"),
+        timestamp=TimestampSettings(fields=["at"], format="rfc3339"),
+        fields={"env": "prod"},
+        replay=True,
+    )
+    (row,) = rows(source, envelope(b"2026-01-02T03:04:05Z hello", at=40))
+    assert (row["what"], row["env"]) == ("hello", "prod")
+    assert row["timestamp"].isoformat() == "2026-01-02T03:04:05+00:00"
+    assert [row[f"original_{each}"] for each in ("agent", "file", "first")] == [5, 7, 40]
+
+
+def test_fields_of_the_path_are_those_of_the_rejected_line() -> None:
+    """Fields that come from a path get the path of the file from which the reject came, line by
+    line."""
+    source = raw("logs", path_pattern=r"/srv/(?P<app>[^/]+)/", replay=True)
+    found = rows(source, envelope(b"1", "/srv/a/x"), envelope(b"2", "/srv/b/x"), envelope(b"3"))
+    assert [(row["line"], row["app"]) for row in found] == [("1", "a"), ("2", "b"), ("3", "")]
+
+
+def test_records_of_several_lines_stay_whole() -> None:
+    """A repaired record with line ends is one row, and `.` matches its line ends."""
+    source = raw(
+        "logs",
+        parser=ParserSettings(type="regex", pattern="(?P<all>.*)"),
+        multiline=MultilineSettings(type="start", pattern="^error"),
+        replay=True,
+    )
+    first, second = rows(source, envelope(b"error\n\tat x\r\n\tat y"), envelope(b"error"))
+    assert first["all"] == "error\n\tat x\r\n\tat y"
+    assert second["all"] == "error"
+
+
+def test_lines_of_containers_and_of_other_encodings_are_unwrapped() -> None:
+    """A rejected line of a container, or in another encoding, is replayed in the form in which it
+    was in its file."""
+    source = raw("logs", container="cri", encoding="latin-1", replay=True)
+    (row,) = rows(source, envelope(b"2026-01-02T03:04:05Z stderr F caf\xe9"))
+    assert (row["line"], row["container_stream"]) == ("café", "stderr")
+
+
+def test_a_row_that_was_never_rejected_has_no_origin() -> None:
+    """The records of the source itself have null in the fields of the origin."""
+    made = preview(raw("logs", replay=True), b"1\n", "/log/a")
+    assert made.rows[0].row == {
+        "line": "1",
+        "original_agent": None,
+        "original_file": None,
+        "original_first": None,
+    }
+
+
+@promise("2 replay")
+def test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin() -> None:
+    """The reject of a repaired line has the line, the host and path of the first reject, and the
+    first reject's origin."""
+    source = raw(
+        "logs", "/log/a", parser=ParserSettings(type="regex", pattern="(?P<n>[0-9]+)"), replay=True
+    )
+    world = World(with_replays(replace(settings(source), state_dir=STATE)))
+    world.start()
+    again = replace(envelope(b"no number"), original=(1, 2, 3))
+    world.files.append("/state/replay/logs/1.replay", again.text() + b"\n")
+    world.files.append("/state/replay/logs/1.replay", envelope(b"12").text() + b"\n")
+    world.settle()
+    (record,) = world.brokers.records("logs.rejected")
+    (row,) = REJECTED_CODEC.decode(pa_binary([record.value[5:]])).batch.to_pylist()
+    assert (row["line"], row["host"], row["path"]) == (b"no number", "web1", "/log/a.log")
+    assert [row[f"original_{each}"] for each in ("agent", "file", "first")] == [1, 2, 3]
+    assert (row["file"], row["first"], row["length"]) == (record.file, record.first, record.length)
+    assert len(world.brokers.records("logs")) == 1
+    assert world.only("/state/replay/logs/1.replay")["pending"] == 0
+
+
+def test_settings_of_a_replay_that_cannot_work_are_refused(tmp_path: Path) -> None:
+    """Two sources of one topic that replay, and a schema whose fields cannot take the origin, are
+    refused by name."""
+    both = replace(
+        settings(raw("logs", "/a", replay=True), raw("logs", "/b", replay=True)), state_dir=STATE
+    )
+    with pytest.raises(ConfigurationRefused, match=r"^replay: two sources of the topic logs"):
+        with_replays(both)
+    schema = tmp_path / "a.avsc"
+    fields = [{"name": "line", "type": "string"}]
+    fields.append({"name": "original_file", "type": "string", "default": ""})  # type: ignore[dict-item]
+    schema.write_text(json.dumps({"type": "record", "name": "logs", "fields": fields}))
+    wrong = replace(settings(raw("logs", "/a", schema=str(schema), replay=True)), state_dir=STATE)
+    assert isinstance(wrong, AgentSettings)
+    with pytest.raises(
+        ConfigurationRefused, match=r"source of topic logs: replay: .*original_file"
+    ):
+        check_settings(with_replays(wrong))

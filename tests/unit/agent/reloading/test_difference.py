@@ -1,0 +1,66 @@
+"""The agent knows which settings differ, and which of them need a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from skidway.agent.reloading.difference import RELOADABLE, changes, needs_restart
+from skidway.agent.settings import AgentSettings
+from skidway.settings.spec import specs
+from support.agent_world import raw, settings
+
+BEFORE = settings(raw("logs", "/a", "/b"), raw("others", "/c"))
+
+
+def test_every_key_that_may_change_exists() -> None:
+    """The list of settings that may change while the agent runs has no misspelt key."""
+    assert specs(AgentSettings).keys() >= RELOADABLE
+
+
+def test_what_must_not_change_is_named() -> None:
+    """Settings that state, cluster or counts depend on need a restart, and are named by their
+    keys."""
+    after = replace(
+        BEFORE,
+        bootstrap_servers="other:1",
+        state_dir=Path("/other"),
+        cluster_name="b",
+        audit_bucket_ms=7,
+        linger_ms=3,
+    )
+    assert needs_restart(BEFORE, after) == [
+        "bootstrap.servers",
+        "state.dir",
+        "cluster.name",
+        "audit.bucket.ms",
+    ]
+
+
+def test_the_password_of_the_registry_may_change_and_is_not_printed() -> None:
+    """A new password needs no restart. What changed is said by keys, never by values."""
+    after = replace(BEFORE, schema_registry_user_info="me:secret", linger_ms=7)
+    assert not needs_restart(BEFORE, after)
+    assert changes(BEFORE, after) == [
+        "schema.registry.basic.auth.user.info changed",
+        "linger.ms changed",
+    ]
+
+
+def test_sources_are_named_by_topic() -> None:
+    """Sources that were added, removed or changed are told apart."""
+    after = replace(
+        BEFORE,
+        sources=[raw("logs", "/b", key="line"), raw("new", "/d", "/e")],
+    )
+    assert changes(BEFORE, after) == [
+        "source of topic logs changed: paths, key",
+        "source of topic new added: /d, /e",
+        "source of topic others removed: /c",
+    ]
+
+
+def test_equal_settings_differ_in_nothing() -> None:
+    """The same settings in another object are no change."""
+    after = settings(raw("logs", "/a", "/b"), raw("others", "/c"))
+    assert changes(BEFORE, after) == needs_restart(BEFORE, after) == []

@@ -1,0 +1,176 @@
+"""The reloader decides when settings are read again, and /health says that files and agent
+differ."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skidway.agent.configuration import Configuration
+from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check
+from skidway.agent.reloading.reloader import Reloader
+from skidway.agent.reloading.requests import Answer, Asking
+from skidway.agent.reloading.standing import LOOK_EVERY_S, loaded
+from skidway.errors import ConfigurationRefused
+from support.clock import ManualClock
+
+
+class Site:
+    """A configuration in a directory, and a reloader of an agent that runs with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock = folder, ManualClock()
+        self.file = folder / "agent.yml"
+        self.document: dict[str, Any] = {
+            "bootstrap.servers": "nowhere:1",
+            "schema.registry.url": "http://nowhere:1",
+            "state.dir": str(folder / "state"),
+            "sources.dir": str(folder / "agent.d"),
+            "sources": [{"topic": "logs", "paths": ["/log/*"], "schema": str(folder / "a.avsc")}],
+        }
+        (folder / "agent.d").mkdir()
+        (folder / "a.avsc").write_text('"string"')
+        self.write()
+        options = argparse.Namespace(config=self.file, set=[])
+        self.configuration = Configuration(options, "agent")
+        self.reloader = Reloader(self.configuration, self.configuration.read(), self.clock)
+        self.reloader.open()
+        self.look()
+
+    def write(self, **changed: Any) -> None:
+        self.document |= {key.replace("_", "."): value for key, value in changed.items()}
+        self.file.write_text(yaml.safe_dump(self.document))
+
+    def look(self) -> dict[str, Any]:
+        self.clock.advance(LOOK_EVERY_S)
+        self.reloader.look(self.clock.monotonic())
+        found: dict[str, Any] = self.reloader.detail.get("configuration", {})
+        return found
+
+    def prepared(self) -> Prepared:
+        return Prepared(loaded(self.configuration.read()), [], {})
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def done(preparation: Preparation) -> Prepared | Refusal | None:
+    preparation.wait(30)
+    return preparation.result()
+
+
+def test_health_says_since_when_the_files_differ(site: Site) -> None:
+    """A changed file, a new file of sources.dir and a changed schema file each differ from what
+    runs, since the look that noticed it; the old content again does not."""
+    assert site.look() == {}
+    site.write(linger_ms=7)
+    first = site.look()
+    assert list(first) == ["differs_since"]
+    site.clock.advance(60)
+    assert site.look() == first
+    site.write(linger_ms=10)
+    assert site.look() == {}
+    more = site.folder / "agent.d" / "more.yml"
+    more.write_text("sources: [{topic: more, paths: [/more]}]")
+    assert site.look()
+    more.unlink()
+    assert site.look() == {}
+    (site.folder / "a.avsc").write_text('"bytes"')
+    assert site.look()
+
+
+def test_health_says_why_a_file_cannot_be_read(site: Site) -> None:
+    """A file that is not valid is named with its reason, before anybody asks for a reload."""
+    site.write(linger_ms="soon")
+    assert "linger.ms" in site.look()["refused"]
+
+
+def test_a_refused_reload_changes_nothing(site: Site) -> None:
+    """The reason of a refusal stays in /health until the files change, and the command gets it
+    with its status."""
+    before = site.reloader.settings
+    site.write(linger_ms=7)
+    with Asking(before.state_dir) as asking:
+        site.look()
+        assert site.reloader.is_due
+        site.reloader.begin(site.prepared)
+        assert not site.reloader.is_due
+        site.reloader.refuse(Refusal("cluster.name: restart it", 78))
+        assert asking.answer() == Answer(78, ["cluster.name: restart it"])
+    assert site.look()["refused"] == "cluster.name: restart it"
+    assert site.reloader.settings is before
+    site.write(linger_ms=10)
+    assert site.look() == {}
+
+
+def test_a_request_during_a_preparation_gets_another(site: Site) -> None:
+    """A request that comes while settings are prepared is about newer files, so it is answered by a
+    preparation that begins after it."""
+    go_on = threading.Event()
+
+    def work() -> Prepared:
+        go_on.wait(60)
+        return site.prepared()
+
+    site.reloader.ask()
+    assert site.reloader.is_due
+    site.reloader.begin(work)
+    with Asking(site.reloader.settings.state_dir) as asking:
+        site.look()
+        assert site.reloader.result() is None
+        assert not site.reloader.is_due
+        go_on.set()
+        result = None
+        while result is None:
+            result = site.reloader.result()
+        assert isinstance(result, Prepared)
+        site.reloader.took(result, [])
+        assert asking.answer() is None
+        assert site.reloader.is_due
+        site.reloader.begin(site.prepared)
+        site.write(linger_ms=7)
+        site.reloader.took(site.prepared(), [])
+        assert asking.answer() == Answer(0, ["linger.ms changed"])
+    assert site.reloader.settings.linger_ms == 7
+
+
+def test_an_agent_that_ends_answers(site: Site) -> None:
+    """Requests that wait when the agent ends, or while it waits for its cluster, are refused."""
+    state_dir = site.reloader.settings.state_dir
+    with Asking(state_dir) as asking:
+        site.reloader.refuse_all("it waits")
+        assert asking.answer() == Answer(1, ["it waits"])
+    with Asking(state_dir) as asking:
+        site.reloader.close()
+        assert asking.answer() == Answer(1, ["the agent is ending"])
+
+
+def test_errors_of_a_preparation_are_refusals() -> None:
+    """Neither a refused configuration nor a mistake of ours ends the agent."""
+
+    def refused() -> Prepared:
+        raise ConfigurationRefused("linger.ms: no")
+
+    def mistaken() -> Prepared:
+        raise KeyError("x")
+
+    assert done(Preparation(refused)) == Refusal("linger.ms: no", 78)
+    found = done(Preparation(mistaken))
+    assert isinstance(found, Refusal)
+    assert found.status == 70
+
+
+def test_settings_that_need_a_restart_are_named(site: Site) -> None:
+    """The sentence of the refusal names each key, and says what to do."""
+    running = site.reloader.settings
+    site.document["sources"] = [{"topic": "logs", "paths": ["/log/*"]}]
+    site.write(cluster_name="b", host_name="c")
+    with pytest.raises(ConfigurationRefused, match=r"^cluster.name, host.name: .* restart it$"):
+        check(running, site.configuration.read())

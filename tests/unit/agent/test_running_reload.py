@@ -1,0 +1,184 @@
+"""The program of the agent takes other settings between two turns of its loop."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from skidway.agent import program
+from skidway.agent.cluster import connection
+from skidway.agent.cluster.destinations import Cluster
+from skidway.agent.configuration import Configuration
+from skidway.agent.reloading.preparation import Prepared, check
+from skidway.agent.reloading.reloader import Reloader
+from skidway.agent.reloading.standing import loaded
+from skidway.agent.settings import AgentSettings
+from skidway.agent.state.database import open_state
+from skidway.audit.topic.messages import TOPIC
+from skidway.kafka.client import Client
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import RegistryClient
+from skidway.service import Shutdown
+from skidway.telemetry import Health
+from support.agent_world import Brokers, MemoryLogs
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryProducer
+
+CLUSTER = Cluster("main", "memory")
+
+
+class Registry:
+    """A registry that numbers schemas."""
+
+    def __init__(self) -> None:
+        self.registered: dict[tuple[str, str], int] = {}
+
+    def register(self, subject: str, schema: str) -> int:
+        return self.registered.setdefault((subject, schema), len(self.registered) + 1)
+
+
+class Sending(MemoryProducer):
+    """A producer with what the program asks of producers beside the loop."""
+
+    made_again: frozenset[str] = frozenset()
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        super().__init__(cluster)
+        self.troubles: dict[TopicPartition, Exception] = {}
+        self.waiting: dict[TopicPartition, int] = {}
+        self.bound: dict[str, str] = {}
+
+    def bind(self, topic_ids: Mapping[str, str]) -> None:
+        self.bound = dict(topic_ids)
+
+
+class Site:
+    """A running agent in this process, with a cluster in memory and files in a directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock = folder, ManualClock()
+        self.cluster, self.registry = MemoryCluster(), cast(RegistryClient, Registry())
+        self.client = cast(Client, MemoryClient(self.cluster, self.clock))
+        self.cluster.create(TOPIC, 1)
+        self.document: dict[str, Any] = {
+            "bootstrap.servers": "nowhere:1",
+            "schema.registry.url": "http://nowhere:1",
+            "state.dir": str(folder / "state"),
+            "linger.ms": 0,
+            "sources": [self.source("logs", "a.log")],
+        }
+        (folder / "state").mkdir()
+        self.write()
+        configuration = Configuration(argparse.Namespace(config=self.file, set=[]), "agent")
+        self.reloader = Reloader(configuration, configuration.read(), self.clock)
+        self.reloader.open()
+        prepared = self.prepared(self.reloader.settings)
+        found = program.Found(CLUSTER, prepared.destinations, TopicPartition(TOPIC, 0), {})
+        self.state = open_state(folder / "state")
+        self.agent = program.RunningAgent(
+            self.reloader.settings,
+            self.state,
+            (self.client, self.client),
+            self.clock,
+            Shutdown(),
+            program.Status(Health(False, {})),
+            found,
+        )
+        self.agent.reloader = self.reloader
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "agent.yml"
+
+    def source(self, topic: str, name: str) -> dict[str, Any]:
+        return {"topic": topic, "paths": [str(self.folder / name)]}
+
+    def write(self, **others: Any) -> None:
+        self.document |= {key.replace("_", "."): value for key, value in others.items()}
+        self.file.write_text(yaml.safe_dump(self.document))
+
+    def prepared(self, settings: AgentSettings) -> Prepared:
+        connection.ensure_topics(self.client, settings, False, self.clock.advance)
+        schemas = connection.schemas_of(self.registry, settings)
+        found = connection.resolve(self.client, schemas, settings, CLUSTER)
+        return Prepared(loaded(settings), found, {})
+
+    def prepare(self, configuration: Configuration, running: AgentSettings, *_: object) -> Prepared:
+        new = configuration.read()
+        check(running, new)
+        return self.prepared(new)
+
+    def turns(self, count: int = 30) -> None:
+        for _ in range(count):
+            self.clock.advance(0.3)
+            self.agent._mind(self.clock.monotonic())
+            self.agent._turn()
+
+    def reload(self) -> None:
+        self.reloader.ask()
+        self.turns(1)
+        preparation = self.reloader._preparation
+        assert preparation is not None
+        preparation.wait(60)
+        self.turns()
+
+    def lines(self, topic: str) -> int:
+        return self.cluster.log(TopicPartition(topic, 0)).end
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setattr(program, "Producer", lambda client, **_: Sending(client.cluster))
+    monkeypatch.setattr(program, "FetchedLogs", lambda *_: MemoryLogs(Brokers()))
+    made = Site(tmp_path)
+    monkeypatch.setattr(program, "prepare", made.prepare)
+    with made.agent:
+        yield made
+    made.state.close()
+
+
+def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) -> None:
+    """The program sends the lines of a source that a reload adds, watches its directory, and goes
+    on guarding topics whose batches may be on their way."""
+    (site.folder / "a.log").write_text("1\n")
+    (site.folder / "b").mkdir()
+    (site.folder / "b" / "b.log").write_text("1\n2\n")
+    site.turns()
+    assert site.lines("logs") == 1
+    site.write(sources=[site.source("others", "b/b.log")], linger_ms=1)
+    site.reload()
+    assert site.lines("others") == 2
+    assert site.agent._producer.bound.keys() >= {"logs", "others"}
+    assert site.reloader.settings.linger_ms == 1
+    assert str(site.folder / "b") in site.agent._watch._roots
+    assert "configuration" not in site.agent._status.health.detail
+
+
+def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
+    """The program goes on with its settings, and its health names the reason and stays good."""
+    site.write(sources=[site.source("others", "a.log")], host_name="elsewhere")
+    site.reload()
+    (site.folder / "a.log").write_text("1\n")
+    site.turns()
+    assert site.lines("logs") == 1
+    health = site.agent._status.health
+    assert health.ok
+    assert "host.name" in health.detail["configuration"]["refused"]
+
+
+def test_a_topic_that_was_made_again_refuses_a_reload(site: Site) -> None:
+    """If a topic of the new settings has another id than before, the program takes none of them."""
+    site.turns(3)
+    site.write(sources=[site.source("others", "b.log")])
+    site.reload()
+    del site.cluster.topics["logs"]
+    site.cluster.create("logs", 1)
+    site.write(sources=[site.source("logs", "a.log")])
+    site.reload()
+    assert "was deleted and made again" in site.reloader.detail["configuration"]["refused"]
+    assert [each.topic for each in site.reloader.settings.sources] == ["others"]

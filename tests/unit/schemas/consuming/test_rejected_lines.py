@@ -1,0 +1,73 @@
+"""Rejected lines are chosen by time, reason and file, and are exported so that nothing is lost."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from skidway.schemas.consuming.rejected_lines import Wanted, is_cut, repairable
+
+
+def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, Any]:
+    own = {
+        "topic": "logs",
+        "reason": "no-match",
+        "detail": "",
+        "line": line,
+        "host": "web1",
+        "path": "/var/log/a.log",
+        "agent": 5,
+        "file": 7,
+        "first": 0,
+        "length": length,
+        "original_agent": None,
+        "original_file": None,
+        "original_first": None,
+    }
+    return {**own, **others}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "takes"),
+    [
+        (Wanted(), True),
+        (Wanted(since=100), True),
+        (Wanted(since=101), False),
+        (Wanted(until=100), False),
+        (Wanted(until=101), True),
+        (Wanted(reasons=("schema", "no-match")), True),
+        (Wanted(reasons=("schema",)), False),
+        (Wanted(files="/var/log/*"), True),
+        (Wanted(files="/srv/*"), False),
+    ],
+)
+def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
+    """Each choice leaves out what it does not mean; `until` is exclusive."""
+    assert wanted.takes(document(), 100) is takes
+
+
+def test_bytes_are_exported_whole() -> None:
+    """A line that is UTF-8 is text, another line is base64; members that are null are left out."""
+    assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
+    found = repairable(document(b"caf\xe9", 5))
+    assert "line" not in found
+    assert "original_agent" not in found
+    assert base64.b64decode(found["line_base64"]) == b"caf\xe9"
+
+
+@pytest.mark.parametrize(
+    ("line", "length", "expected"),
+    [(b"abc", 3, False), (b"abc", 4, False), (b"abc", 5, False), (b"abc", 6, True)],
+)
+def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool) -> None:
+    """A record with only the beginning of its line is marked, so that nobody replays it as if it
+    were whole."""
+    assert is_cut(document(line, length)) is expected
+    assert repairable(document(line, length)).get("is_cut", False) is expected
+
+
+def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
+    """The length of a repaired line's origin is that of its envelope, which is longer."""
+    assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
