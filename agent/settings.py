@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,8 +32,11 @@ _TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
 class ParserSettings:
     """The settings that say how a line becomes fields."""
 
-    type: Literal["raw", "regex", "json"] = setting(
-        "type", "raw", help="raw: the line is one field; regex: named groups; json: an object."
+    type: Literal["raw", "regex", "json", "csv", "logfmt"] = setting(
+        "type",
+        "raw",
+        help="raw: the line is one field; regex: named groups; json: an object; csv: values with a "
+        "delimiter between them; logfmt: key=value.",
     )
     pattern: str | None = setting(
         "pattern", None, help="For a regex parser: RE2 for the whole record, with named groups."
@@ -40,25 +44,83 @@ class ParserSettings:
     types: dict[str, str] = setting(
         "types",
         {},
-        help="For a regex parser without schema: groups that are int, long, float, double or "
-        "boolean; an empty one is null. Other groups are strings.",
+        help="Without schema: groups or columns that are int, long, float, double or boolean; an "
+        "empty one is null. Others are strings.",
+    )
+    columns: list[str] = setting(
+        "columns",
+        [],
+        help="For csv: the names of a line's values, in order. For logfmt without schema: the keys "
+        "that become fields; the others are in the map _extra.",
+    )
+    delimiter: str = setting(
+        "delimiter", ",", help="For csv: the one character between two values, or tab."
+    )
+    header: str | None = setting(
+        "header",
+        None,
+        help="For csv: the text of header lines, which are rejected; without it, a header is a "
+        "line of the names in columns.",
     )
 
+    @property
+    def delimiter_character(self) -> str:
+        """The character between two values of a csv parser."""
+        return "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
+
     def check(self) -> None:
-        """Refuses a regex parser without a pattern, and a pattern for a parser of another type."""
+        """Refuses settings that are missing, or that belong to parsers of other types."""
+        self._check_owners()
+        self._check_columns()
         if (self.type == "regex") != (self.pattern is not None):
             raise ConfigurationRefused(
                 "parser.pattern is missing: a regex parser needs one"
                 if self.type == "regex"
                 else f"parser.pattern does not belong to a parser of type {self.type}"
             )
-        if self.types and self.type != "regex":
-            raise ConfigurationRefused("parser.types belongs to a parser of type regex")
         for name, kind in self.types.items():
             if kind not in GROUP_TYPES:
                 raise ConfigurationRefused(
                     f"parser.types: {name}: {kind!r} is none of {', '.join(GROUP_TYPES)}"
                 )
+
+    def _check_owners(self) -> None:
+        for name, types in _OWNERS.items():
+            if getattr(self, name) != getattr(_DEFAULTS, name) and self.type not in types:
+                raise ConfigurationRefused(
+                    f"parser.{name} does not belong to a parser of type {self.type}; it belongs to "
+                    f"a parser of type {' or '.join(types)}"
+                )
+
+    def _check_columns(self) -> None:
+        if self.type == "csv" and not self.columns:
+            raise ConfigurationRefused("parser.columns is missing: a csv parser needs the names")
+        for name in self.columns:
+            if not _NAME.fullmatch(name):
+                raise ConfigurationRefused(
+                    f"parser.columns: {name!r} is no name of a field; it takes a-z A-Z 0-9 _, and "
+                    "no digit at the beginning"
+                )
+            if self.columns.count(name) > 1:
+                raise ConfigurationRefused(f"parser.columns has {name!r} twice")
+        character = self.delimiter_character
+        if len(character) != 1 or not character.isascii() or character.isalnum():
+            raise ConfigurationRefused(
+                f"parser.delimiter: {self.delimiter!r} is not one character such as , or ; or |, "
+                "nor tab"
+            )
+        if character in '"\r\n\0':
+            raise ConfigurationRefused(f"parser.delimiter cannot be {character!r}")
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OWNERS = {
+    "types": ("regex", "csv", "logfmt"),
+    "columns": ("csv", "logfmt"),
+    "delimiter": ("csv",),
+    "header": ("csv",),
+}
+_DEFAULTS = ParserSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +274,7 @@ class SourceSettings:
         if self.timestamp is not None and self.parser.type == "raw" and self.format is None:
             raise ConfigurationRefused(
                 "timestamp: a raw parser has no fields to take the time from; "
-                "use a regex or json parser"
+                "use a parser of another type"
             )
         if self.format is not None and self.parser != ParserSettings():
             raise ConfigurationRefused("format: a source has either a format or a parser")
@@ -224,6 +286,8 @@ class SourceSettings:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")
         if self.partitioning == "key" and self.key is None:
             raise ConfigurationRefused("partitioning: key needs the setting key")
+        if self.parser.type == "logfmt" and self.parser.columns and self.schema is not None:
+            raise ConfigurationRefused("parser.columns: the schema already says which keys count")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
 

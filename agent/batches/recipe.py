@@ -25,10 +25,12 @@ from skidway.agent.parsing import derived
 from skidway.agent.parsing.added_fields import AddedFields, path_groups
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
-from skidway.agent.parsing.json_lines import EXTRA, JsonParser, aliases_of
+from skidway.agent.parsing.csv_lines import CsvParser
+from skidway.agent.parsing.json_lines import JsonParser, aliases_of
 from skidway.agent.parsing.lines import UTF_8
+from skidway.agent.parsing.logfmt import LogfmtParser
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
-from skidway.agent.parsing.parser import Parser
+from skidway.agent.parsing.parser import EXTRA, Parser
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.replacing import (
@@ -37,6 +39,7 @@ from skidway.agent.parsing.replacing import (
     check_groups,
     without_mark,
 )
+from skidway.agent.parsing.text_fields import TextFields, TextTimes
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import SourceSettings
 from skidway.agent.values.intents import crc_of
@@ -50,6 +53,8 @@ tests/unit/agent/batches/test_recipe.py checks this with known lines and their r
 """
 
 _UTC: Final = ("UTC", "Z", "GMT")
+_BY_NAME: Final = ("json", "logfmt")
+"""The types of parsers that fill fields by the names that a line has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,9 @@ class Recipe:
     time_on_error: str = "reject"
     takes_extra: bool = False
     takes_aliases: bool = False
+    columns: tuple[str, ...] = ()
+    delimiter: str = ","
+    header: str | None = None
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -128,6 +136,7 @@ def from_json(text: str) -> Recipe:
     for name in ("schema", "rejected_schema"):
         content[name] = Schema(**content[name])
     content["time_fields"] = tuple(content["time_fields"])
+    content["columns"] = tuple(content.get("columns", ()))
     if "multiline" in content:
         content["multiline"] = Rule(**content["multiline"])
     if "path_patterns" in content:
@@ -240,8 +249,11 @@ def recipe_of(
         path_patterns=source.path_patterns,
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
-        takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
-        takes_aliases=source.parser.type == "json" and '"aliases"' in schema.text,
+        takes_extra=source.parser.type in _BY_NAME and f'"{EXTRA}"' in schema.text,
+        takes_aliases=source.parser.type in _BY_NAME and '"aliases"' in schema.text,
+        columns=tuple(source.parser.columns) if source.parser.type == "csv" else (),
+        delimiter=source.parser.delimiter_character,
+        header=source.parser.header,
     )
     return at_present(recipe)
 
@@ -250,17 +262,24 @@ def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
     source or its groups are refused.
     """
-    # The settings require a schema for json, so the parser is raw or regex.
-    pattern = source.parser.pattern
+    parser = source.parser  # not json, because the settings require a schema for json
+    if parser.type == "logfmt":
+        times = [] if source.timestamp is None else source.timestamp.fields
+        groups = list(dict.fromkeys([*parser.columns, *times]))
+    else:
+        pattern = parser.pattern
+        groups = parser.columns or [derived.LINE_FIELD] if pattern is None else groups_of(pattern)
     return derived.schema(
         source.topic,
-        [derived.LINE_FIELD] if pattern is None else groups_of(pattern),
+        groups,
         with_time=source.timestamp is not None,
         with_mark=source.on_error == "replace",
         with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
         is_container=source.container is not None,
         added=[*path_groups(source.path_patterns), *source.fields],
-        types=source.parser.types,
+        types=parser.types,
+        optional=groups if parser.type == "logfmt" else (),
+        with_extra=parser.type == "logfmt",
     )
 
 
@@ -287,11 +306,11 @@ def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
         schema = schema.remove(schema.get_field_index(name))
     if added and not len(schema):
         raise ConfigurationRefused("path.pattern and fields leave no field to the parser")
-    groups = () if recipe.pattern is None else groups_of(recipe.pattern)
+    groups = recipe.columns if recipe.pattern is None else groups_of(recipe.pattern)
     both = sorted(set(groups) & set(added))
     if both:
         raise ConfigurationRefused(
-            f"parser.pattern and path.pattern or fields both fill the field {both[0]!r}"
+            f"the parser and path.pattern or fields both fill the field {both[0]!r}"
         )
     return schema
 
@@ -368,8 +387,35 @@ def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
     )
 
 
+def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
+    if recipe.on_error == "replace":
+        check_groups(recipe.columns)
+    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    fields = TextFields(
+        schema,
+        recipe.columns,
+        frozenset(_defaults(recipe)),
+        times,
+        source="column of parser.columns",
+    )
+    return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
+
+
+def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
+    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    return LogfmtParser(
+        schema,
+        _defaults(recipe),
+        times,
+        takes_extra=recipe.takes_extra,
+        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+    )
+
+
 _BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {
     "raw": _raw,
     "regex": _regex,
     "json": _json,
+    "csv": _csv,
+    "logfmt": _logfmt,
 }
