@@ -32,14 +32,17 @@ _TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
 class ParserSettings:
     """The settings that say how a line becomes fields."""
 
-    type: Literal["raw", "regex", "json", "csv", "logfmt"] = setting(
+    type: Literal["raw", "regex", "json", "csv", "logfmt", "log4j"] = setting(
         "type",
         "raw",
         help="raw: the line is one field; regex: named groups; json: an object; csv: values with a "
-        "delimiter between them; logfmt: key=value.",
+        "delimiter between them; logfmt: key=value; log4j: as the conversion pattern says.",
     )
     pattern: str | None = setting(
-        "pattern", None, help="For a regex parser: RE2 for the whole record, with named groups."
+        "pattern",
+        None,
+        help="For regex: RE2 for the whole record, with named groups. For log4j: the conversion "
+        "pattern of log4j or Logback.",
     )
     types: dict[str, str] = setting(
         "types",
@@ -72,12 +75,8 @@ class ParserSettings:
         """Refuses settings that are missing, or that belong to parsers of other types."""
         self._check_owners()
         self._check_columns()
-        if (self.type == "regex") != (self.pattern is not None):
-            raise ConfigurationRefused(
-                "parser.pattern is missing: a regex parser needs one"
-                if self.type == "regex"
-                else f"parser.pattern does not belong to a parser of type {self.type}"
-            )
+        if self.type in _OWNERS["pattern"] and self.pattern is None:
+            raise ConfigurationRefused(f"parser.pattern is missing: a {self.type} parser needs one")
         for name, kind in self.types.items():
             if kind not in GROUP_TYPES:
                 raise ConfigurationRefused(
@@ -115,6 +114,7 @@ class ParserSettings:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWNERS = {
+    "pattern": ("regex", "log4j"),
     "types": ("regex", "csv", "logfmt"),
     "columns": ("csv", "logfmt"),
     "delimiter": ("csv",),
@@ -211,7 +211,9 @@ class SourceSettings:
         help="Name of a well-known format instead of parser: `skidway agent formats` lists all.",
     )
     timezone: str | None = setting(
-        "timezone", None, help="With format: zone of times that name none; UTC without it."
+        "timezone",
+        None,
+        help="With format or a log4j parser: zone of times that name none; UTC without it.",
     )
     fields: dict[str, str] = setting(
         "fields", {}, help="Further fields with the same text in each record, such as env: prod."
@@ -278,9 +280,10 @@ class SourceSettings:
             )
         if self.format is not None and self.parser != ParserSettings():
             raise ConfigurationRefused("format: a source has either a format or a parser")
-        if self.timezone is not None and (self.format is None or self.timestamp is not None):
+        has_times = self.format is not None or self.parser.type == "log4j"
+        if self.timezone is not None and (not has_times or self.timestamp is not None):
             raise ConfigurationRefused(
-                "timezone: it belongs to format; beside timestamp, set timestamp.timezone"
+                "timezone: it belongs to format, and to a log4j parser; beside timestamp, set timestamp.timezone"
             )
         if self.parser.types and self.schema is not None:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")

@@ -24,8 +24,8 @@ import pyarrow as pa
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.added_fields import AddedFields, path_groups
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
-from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.csv_lines import CsvParser
+from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.json_lines import JsonParser, aliases_of
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.logfmt import LogfmtParser

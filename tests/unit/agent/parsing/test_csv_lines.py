@@ -105,7 +105,7 @@ def test_headers_are_rejected() -> None:
 
 def source(**parser: Any) -> SourceSettings:
     more = {key: parser.pop(key) for key in ("timestamp", "multiline", "schema") if key in parser}
-    settings = ParserSettings(type="csv", **{"columns": NAMES, **parser})
+    settings = ParserSettings(**{"type": "csv", "columns": NAMES, **parser})
     settings.check()
     made = SourceSettings(topic="logs", paths=["/a"], parser=settings, **more)
     made.check()
@@ -161,6 +161,4 @@ def test_a_value_may_have_line_ends_if_lines_are_joined() -> None:
 def test_settings_that_cannot_work_are_refused(parser: dict[str, Any], sentence: str) -> None:
     """Settings that cannot work are refused in one sentence that names the setting."""
     with pytest.raises(ConfigurationRefused, match=sentence):
-        made = ParserSettings(**{"type": "csv", "columns": NAMES, **parser})  # type: ignore[arg-type]
-        made.check()
-        derived_schema(SourceSettings(topic="logs", paths=["/a"], parser=made))
+        derived_schema(source(**parser))
