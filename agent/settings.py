@@ -48,7 +48,8 @@ class ParserSettings:
         "types",
         {},
         help="Without schema: groups or columns that are int, long, float, double or boolean; an "
-        "empty one is null. Others are strings.",
+        "empty one is null. Others are strings. With json_field: the members that become fields, "
+        "too; the others are in the map _extra.",
     )
     columns: list[str] = setting(
         "columns",
@@ -64,6 +65,11 @@ class ParserSettings:
         None,
         help="For csv: the text of header lines, which are rejected; without it, a header is a "
         "line of the names in columns.",
+    )
+    json_field: str | None = setting(
+        "json_field",
+        None,
+        help="For regex and log4j: the group whose text is a JSON object; its members are fields.",
     )
 
     @property
@@ -115,10 +121,11 @@ class ParserSettings:
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWNERS = {
     "pattern": ("regex", "log4j"),
-    "types": ("regex", "csv", "logfmt"),
+    "types": ("regex", "csv", "logfmt", "log4j"),
     "columns": ("csv", "logfmt"),
     "delimiter": ("csv",),
     "header": ("csv",),
+    "json_field": ("regex", "log4j"),
 }
 _DEFAULTS = ParserSettings()
 
@@ -283,7 +290,8 @@ class SourceSettings:
         has_times = self.format is not None or self.parser.type == "log4j"
         if self.timezone is not None and (not has_times or self.timestamp is not None):
             raise ConfigurationRefused(
-                "timezone: it belongs to format, and to a log4j parser; beside timestamp, set timestamp.timezone"
+                "timezone: it belongs to format, and to a log4j parser; beside timestamp, set "
+                "timestamp.timezone"
             )
         if self.parser.types and self.schema is not None:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")

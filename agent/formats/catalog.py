@@ -116,7 +116,8 @@ def _of_layout(source: SourceSettings) -> SourceSettings:
         layout = log4j.compiled(source.parser.pattern)
     except ConfigurationRefused as error:
         raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
-    parser = replace(source.parser, type="regex", pattern=layout.pattern, types=layout.types)
+    types = layout.types | source.parser.types
+    parser = replace(source.parser, type="regex", pattern=layout.pattern, types=types)
     timestamp = source.timestamp
     if timestamp is None and layout.time is not None:
         group, form = layout.time

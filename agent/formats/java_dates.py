@@ -1,5 +1,5 @@
-r"""Compiles date patterns of Java (DateTimeFormatter, SimpleDateFormat, and the names that log4j and
-Logback have for patterns) to a regular expression and a format of `timestamp`.
+r"""Compiles date patterns of Java (DateTimeFormatter, SimpleDateFormat, and the names that log4j
+and Logback have for patterns) to a regular expression and a format of `timestamp`.
 
     yyyy-MM-dd'T'HH:mm:ss,SSS  ->  \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2},\d{3}  %Y-%m-%dT%H:%M:%S,%f
 

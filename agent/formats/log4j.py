@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from skidway.agent.formats import java_dates
@@ -60,7 +61,7 @@ _BRACKETED: Final = {
     "applicationGroup": ("application_group", r"[^\]]*"),
     "correlationId": ("correlation", "[0-9a-f-]*| *"),
 }
-"""Directives of Spring Boot that write `[text] `, or nothing. Only ids can be told from a thread."""
+"""Directives of Spring Boot that write `[text] `, or nothing, and what the text may be."""
 
 _COLORS: Final = (
     "clr", "highlight", "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white",
@@ -161,7 +162,7 @@ def _marked(pattern: str, at: int, why: str) -> str:
 def _check_order(compiler: _Compiler, pieces: list[_Piece]) -> None:
     """Refuses a text that is followed by something else than a literal."""
     read = [piece for piece in pieces if piece.kind not in ("mark", "trace", "newline")]
-    for piece, following in zip(read, read[1:], strict=False):
+    for piece, following in pairwise(read):
         if piece.kind == "text" and following.kind not in ("literal", "optional"):
             compiler.refuse(
                 following.at,

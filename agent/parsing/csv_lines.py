@@ -87,7 +87,9 @@ class CsvParser:
         rejects: list[Reject],
     ) -> Booleans:
         if self._header is not None:
-            is_header = np.asarray(pc.fill_null(pc.equal(lines, self._header), False))
+            is_header: Booleans = np.asarray(
+                pc.fill_null(pc.equal(lines, self._header), False), np.bool_
+            )
         else:
             is_header = good
             for name in self._columns:
@@ -96,7 +98,7 @@ class CsvParser:
                     return good
         headers = np.flatnonzero(is_header & good).tolist()
         rejects += [Reject(row, NO_MATCH, "the line is a header") for row in headers]
-        return good & ~is_header
+        return np.logical_and(good, ~is_header)
 
 
 def split(line: str, delimiter: str) -> list[str] | str:

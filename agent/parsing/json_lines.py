@@ -126,13 +126,12 @@ class JsonParser:
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
-        batch = pa.RecordBatch.from_arrays(
-            [column for column, _ in columns], names=[field.name for field, _ in self._fields]
-        )
+        found = {field.name: x for (field, _), (x, _) in zip(self._fields, columns, strict=True)}
         if self._extra is not None:
-            batch = batch.append_column(EXTRA, _texts_of(extra, self._extra))
+            found[EXTRA] = _texts_of(extra, self._extra)
         if self._has_mark:
-            batch = batch.append_column(TIME_MARK, pa.array(event_ms == NO_TIME))
+            found[TIME_MARK] = pa.array(event_ms == NO_TIME)
+        batch = pa.RecordBatch.from_pydict(found)
         if good.all():
             return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects)
         kept = np.flatnonzero(good)

@@ -36,6 +36,7 @@ from skidway.agent.parsing.parser import (
     has_time_mark,
 )
 from skidway.agent.parsing.text_fields import TextTimes, check_type, converted, moments, time_field
+from skidway.errors import ConfigurationRefused
 
 _NOBODY: Final = -1
 
@@ -70,6 +71,8 @@ class LogfmtParser:
                 continue
             check_type(field)
             self._fields.append(field)
+        if not self._fields and self._extra is None:
+            raise ConfigurationRefused("the schema has no field that a key could fill")
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Makes rows of the lines that have pairs."""
