@@ -68,7 +68,8 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
     """Pairs: at least PAIRS_LEAST in nearly every line, and hardly a word that is no pair."""
     keys: Counter[str] = Counter()
-    good, times = 0, {}
+    good = 0
+    times: dict[str, str] = {}
     lines = texts[:LOOKED_AT_MAX]
     for line in lines:
         pairs = key_values.split(line)

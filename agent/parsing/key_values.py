@@ -142,9 +142,11 @@ class _Scan:
         body = self.text[:-1]
         quotes = np.flatnonzero(body == _QUOTE)
         self._has_backslash = b"\\" in self.data
+        self._escaped = np.empty(0, np.int64)
         if self._has_backslash and len(quotes):
-            is_inside = quotes > self.first[self._line_of(quotes)]
-            quotes = quotes[~(is_inside & (self.text[quotes - 1] == _BACKSLASH))]
+            is_behind = quotes > self.first[self._line_of(quotes)]
+            is_escaped = is_behind & (self.text[quotes - 1] == _BACKSLASH)
+            self._escaped, quotes = quotes[is_escaped], quotes[~is_escaped]
         self._quotes = quotes
         self._before = np.searchsorted(quotes, self.first)
         blanks = np.flatnonzero(body <= _BLANK_MAX)
@@ -180,6 +182,9 @@ class _Scan:
             ends = (quotes + 1 == self.end[line]) | (self.text[quotes + 1] <= _BLANK_MAX)
             odd[line[np.where(begins, ~np.isin(quotes, quoted), ~ends)]] = True
         if self._has_backslash:
+            count = np.searchsorted(quotes, self._escaped)
+            line = self._line_of(self._escaped)
+            odd[line[(count - self._before[line]) % 2 == 0]] = True  # not in a quoted value
             slashes = np.flatnonzero(self.text == _BACKSLASH)
             odd[self._line_of(slashes[self.text[slashes + 1] == _BACKSLASH])] = True
         return odd

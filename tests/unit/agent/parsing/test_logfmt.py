@@ -30,7 +30,13 @@ def pairs(lines: list[str | None]) -> tuple[dict[int, list[tuple[str, str]]], di
     return by_line, found.faults
 
 
-@given(st.lists(st.none() | st.text(st.sampled_from('ab=" \\nu\tü'), max_size=14), max_size=12))
+PIECES = ('a="b c"', "a=", '"', " ", "b", 'ü="', '\\"', "\\\\", "\t", 'a="b"', "c=d", "\\n", '""')
+LINES = st.text(st.sampled_from('ab=" \\nu\tü'), max_size=14) | st.lists(
+    st.sampled_from(PIECES), max_size=5
+).map("".join)
+
+
+@given(st.lists(st.none() | LINES, max_size=12))
 def test_lines_are_cut_together_as_one_by_one(lines: list[str | None]) -> None:
     """Each line has the pairs that it has alone, whatever other lines are cut with it."""
     found, faults = pairs(lines)
