@@ -32,17 +32,22 @@ _TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
 class ParserSettings:
     """The settings that say how a line becomes fields."""
 
-    type: Literal["raw", "regex", "json", "csv", "logfmt", "log4j"] = setting(
+    type: Literal["raw", "regex", "json", "csv", "logfmt", "log4j", "python"] = setting(
         "type",
         "raw",
         help="raw: the line is one field; regex: named groups; json: an object; csv: values with a "
-        "delimiter between them; logfmt: key=value; log4j: as the conversion pattern says.",
+        "delimiter between them; logfmt: key=value; log4j, python: as the program's pattern says.",
     )
     pattern: str | None = setting(
         "pattern",
         None,
         help="For regex: RE2 for the whole record, with named groups. For log4j: the conversion "
-        "pattern of log4j or Logback.",
+        "pattern of log4j or Logback. For python: the format of Python's logging.",
+    )
+    date_format: str | None = setting(
+        "date_format",
+        None,
+        help="For python: datefmt, the format of %(asctime)s; Python's default without it.",
     )
     types: dict[str, str] = setting(
         "types",
@@ -69,7 +74,8 @@ class ParserSettings:
     json_field: str | None = setting(
         "json_field",
         None,
-        help="For regex and log4j: the group whose text is a JSON object; its members are fields.",
+        help="For regex, log4j and python: the group whose text is a JSON object; the object's "
+        "members are fields.",
     )
 
     @property
@@ -120,12 +126,13 @@ class ParserSettings:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWNERS = {
-    "pattern": ("regex", "log4j"),
-    "types": ("regex", "csv", "logfmt", "log4j"),
+    "pattern": ("regex", "log4j", "python"),
+    "date_format": ("python",),
+    "types": ("regex", "csv", "logfmt", "log4j", "python"),
     "columns": ("csv", "logfmt"),
     "delimiter": ("csv",),
     "header": ("csv",),
-    "json_field": ("regex", "log4j"),
+    "json_field": ("regex", "log4j", "python"),
 }
 _DEFAULTS = ParserSettings()
 
@@ -220,7 +227,8 @@ class SourceSettings:
     timezone: str | None = setting(
         "timezone",
         None,
-        help="With format or a log4j parser: zone of times that name none; UTC without it.",
+        help="With format, or a log4j or python parser: zone of times that name none; UTC without "
+        "it.",
     )
     fields: dict[str, str] = setting(
         "fields", {}, help="Further fields with the same text in each record, such as env: prod."
@@ -287,11 +295,11 @@ class SourceSettings:
             )
         if self.format is not None and self.parser != ParserSettings():
             raise ConfigurationRefused("format: a source has either a format or a parser")
-        has_times = self.format is not None or self.parser.type == "log4j"
+        has_times = self.format is not None or self.parser.type in ("log4j", "python")
         if self.timezone is not None and (not has_times or self.timestamp is not None):
             raise ConfigurationRefused(
-                "timezone: it belongs to format, and to a log4j parser; beside timestamp, set "
-                "timestamp.timezone"
+                "timezone: it belongs to format, and to a log4j or python parser; beside "
+                "timestamp, set timestamp.timezone"
             )
         if self.parser.types and self.schema is not None:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")

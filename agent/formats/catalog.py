@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from skidway.agent.formats import log4j
+from skidway.agent.formats import log4j, python_logging
 from skidway.agent.settings import (
     AgentSettings,
     MultilineSettings,
@@ -91,7 +91,7 @@ def of_source(source: SourceSettings) -> SourceSettings:
     itself stays. Raises ConfigurationRefused if there is no such format, or if the pattern cannot
     be read back.
     """
-    if source.parser.type == "log4j":
+    if source.parser.type in ("log4j", "python"):
         return _of_layout(source)
     if source.format is None:
         return source
@@ -113,16 +113,20 @@ def _of_layout(source: SourceSettings) -> SourceSettings:
     """The source with the regular expression of its conversion pattern."""
     assert source.parser.pattern is not None  # the settings make sure
     try:
-        layout = log4j.compiled(source.parser.pattern)
+        layout = (
+            log4j.compiled(source.parser.pattern)
+            if source.parser.type == "log4j"
+            else python_logging.compiled(source.parser.pattern, source.parser.date_format)
+        )
     except ConfigurationRefused as error:
         raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
     types = layout.types | source.parser.types
     parser = replace(source.parser, type="regex", pattern=layout.pattern, types=types)
     timestamp = source.timestamp
     if timestamp is None and layout.time is not None:
-        group, form = layout.time
+        groups, form = layout.time
         zone = source.timezone or layout.zone or "UTC"
-        timestamp = TimestampSettings(fields=[group], format=form, timezone=zone)
+        timestamp = TimestampSettings(fields=list(groups), format=form, timezone=zone)
     return replace(source, parser=parser, timestamp=timestamp, timezone=None)
 
 

@@ -80,13 +80,13 @@ class TextFields:
         filled = {field.name for field in self._from_texts} | has_default
         if self._time_field is not None:
             filled.add(self._time_field.name)
-        if not self._from_texts:
-            raise ConfigurationRefused(f"no field of the schema is a {source}")
         missing = [field.name for field in schema if field.name not in filled]
         if missing:
             raise ConfigurationRefused(
                 f"the schema's field {missing[0]!r} is no {source} and has no default"
             )
+        if not self._from_texts:
+            raise ConfigurationRefused(f"no field of the schema is a {source}")
 
     def rows(
         self,

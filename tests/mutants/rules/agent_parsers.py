@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     Mutant(
         "two texts of a conversion pattern may follow one another",
-        "agent/formats/log4j.py",
+        "agent/formats/layout.py",
         '        if piece.kind == "text" and following.kind not in ("literal", "optional"):\n',
         '        if piece.kind == "text" and following.kind == "trace":\n',
         (f"{LOG4J}test_patterns_that_nobody_can_read_back_are_refused",),

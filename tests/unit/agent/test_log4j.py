@@ -16,6 +16,7 @@ from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSett
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused
 
+WHOLE_SPRING = "${CONSOLE_LOG_PATTERN:-{}}"
 PATTERN = "%d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n"
 SPRING = (
     "%clr(%d{${LOG_DATEFORMAT_PATTERN:-yyyy-MM-dd'T'HH:mm:ss.SSSXXX}}){faint} "
@@ -120,7 +121,7 @@ def test_the_patterns_of_spring_boot() -> None:
     """Spring Boot's own pattern is read, with and without the name of the application and the ids
     of a trace."""
     made = read(
-        SPRING,
+        WHOLE_SPRING.replace("{}", SPRING),
         "2026-11-23T08:15:01.123+01:00  INFO 4711 --- [shop] [           main] "
         "c.e.shop.Cart                            : Started: 3 s\n"
         "2026-11-23T08:15:02.123+01:00 ERROR 4711 --- [nio-8080-exec-1] [65f1-a2] "
@@ -138,6 +139,24 @@ def test_the_patterns_of_spring_boot() -> None:
          "message": "Failed"},
     ]  # fmt: skip
     assert made.rows[0].time == datetime(2026, 11, 23, 7, 15, 1, 123_000, UTC)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"%{}()-.5: ''[]y", "%d", "%d{", "%t", "%-5p", "%m", "%n", "%ex", "%X{a", "%clr(",
+             "${", "${A:-", "yyyy", "MM", "dd", "%notEmpty{", "%style{", "%c{1.}", "SSS", "%L"]
+        ),
+        max_size=12,
+    ).map("".join)
+)  # fmt: skip
+def test_every_pattern_works_or_is_refused(pattern: str) -> None:
+    """Whatever a pattern looks like, it is refused in a sentence, or the agent can work with it."""
+    try:
+        made = source(pattern)
+    except ConfigurationRefused:
+        return
+    preview(made, b"a line\n", "/a")
 
 
 def test_a_stack_trace_is_a_part_of_the_message() -> None:
@@ -187,8 +206,8 @@ def test_fine_digits_are_no_part_of_the_time() -> None:
     ("pattern", "sentence", "at"),
     [
         ("%d %K %m", "%K is no directive that can be read back", 3),
-        ("%d %t%c %m", "there must be some text between %t and %c", 5),
-        ("%p%m", "there must be some text between %p and %m", 2),
+        ("%d %t%c %m", "there must be some text between t and c", 5),
+        ("%p%m", "there must be some text between p and m", 2),
         ("%d{yyyy z} %m", "names of zones are not unique", 8),
         ("%d{yyyy-MM-dd HH:mm:ss.S} %m", "use SSS", 23),
         ("%d{yyyy-MM-dd hh:mm} %m", "need the half of the day", 3),
