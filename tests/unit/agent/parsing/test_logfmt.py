@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import key_values
@@ -36,6 +36,7 @@ LINES = st.text(st.sampled_from('ab=" \\nu\tü'), max_size=14) | st.lists(
 ).map("".join)
 
 
+@example(['a="b"c', '"a="', '\\"a="b c"', 'a="b" c="d"'])
 @given(st.lists(st.none() | LINES, max_size=12))
 def test_lines_are_cut_together_as_one_by_one(lines: list[str | None]) -> None:
     """Each line has the pairs that it has alone, whatever other lines are cut with it."""
