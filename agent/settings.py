@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,34 +32,109 @@ _TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
 class ParserSettings:
     """The settings that say how a line becomes fields."""
 
-    type: Literal["raw", "regex", "json"] = setting(
-        "type", "raw", help="raw: the line is one field; regex: named groups; json: an object."
+    type: Literal["raw", "regex", "json", "csv", "logfmt", "log4j", "python"] = setting(
+        "type",
+        "raw",
+        help="raw: the line is one field; regex: named groups; json: an object; csv: values with a "
+        "delimiter between them; logfmt: key=value; log4j, python: as the program's pattern says.",
     )
     pattern: str | None = setting(
-        "pattern", None, help="For a regex parser: RE2 for the whole record, with named groups."
+        "pattern",
+        None,
+        help="For regex: RE2 for the whole record, with named groups. For log4j: the conversion "
+        "pattern of log4j or Logback. For python: the format of Python's logging.",
+    )
+    date_format: str | None = setting(
+        "date_format",
+        None,
+        help="For python: datefmt, the format of %(asctime)s; Python's default without it.",
     )
     types: dict[str, str] = setting(
         "types",
         {},
-        help="For a regex parser without schema: groups that are int, long, float, double or "
-        "boolean; an empty one is null. Other groups are strings.",
+        help="Without schema: groups or columns that are int, long, float, double or boolean; an "
+        "empty one is null. Others are strings. With json_field: the members that become fields, "
+        "too; the others are in the map _extra.",
+    )
+    columns: list[str] = setting(
+        "columns",
+        [],
+        help="For csv: the names of a line's values, in order. For logfmt without schema: the keys "
+        "that become fields; the others are in the map _extra.",
+    )
+    delimiter: str = setting(
+        "delimiter", ",", help="For csv: the one character between two values, or tab."
+    )
+    header: str | None = setting(
+        "header",
+        None,
+        help="For csv: the text of header lines, which are rejected; without it, a header is a "
+        "line of the names in columns.",
+    )
+    json_field: str | None = setting(
+        "json_field",
+        None,
+        help="For regex, log4j and python: the group whose text is a JSON object; the object's "
+        "members are fields.",
     )
 
+    @property
+    def delimiter_character(self) -> str:
+        """The character between two values of a csv parser."""
+        return "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
+
     def check(self) -> None:
-        """Refuses a regex parser without a pattern, and a pattern for a parser of another type."""
-        if (self.type == "regex") != (self.pattern is not None):
-            raise ConfigurationRefused(
-                "parser.pattern is missing: a regex parser needs one"
-                if self.type == "regex"
-                else f"parser.pattern does not belong to a parser of type {self.type}"
-            )
-        if self.types and self.type != "regex":
-            raise ConfigurationRefused("parser.types belongs to a parser of type regex")
+        """Refuses settings that are missing, or that belong to parsers of other types."""
+        self._check_owners()
+        self._check_columns()
+        if self.type in _OWNERS["pattern"] and self.pattern is None:
+            raise ConfigurationRefused(f"parser.pattern is missing: a {self.type} parser needs one")
         for name, kind in self.types.items():
             if kind not in GROUP_TYPES:
                 raise ConfigurationRefused(
                     f"parser.types: {name}: {kind!r} is none of {', '.join(GROUP_TYPES)}"
                 )
+
+    def _check_owners(self) -> None:
+        for name, types in _OWNERS.items():
+            if getattr(self, name) != getattr(_DEFAULTS, name) and self.type not in types:
+                raise ConfigurationRefused(
+                    f"parser.{name} does not belong to a parser of type {self.type}; it belongs to "
+                    f"a parser of type {' or '.join(types)}"
+                )
+
+    def _check_columns(self) -> None:
+        if self.type == "csv" and not self.columns:
+            raise ConfigurationRefused("parser.columns is missing: a csv parser needs the names")
+        for name in self.columns:
+            if not _NAME.fullmatch(name):
+                raise ConfigurationRefused(
+                    f"parser.columns: {name!r} is no name of a field; it takes a-z A-Z 0-9 _, and "
+                    "no digit at the beginning"
+                )
+            if self.columns.count(name) > 1:
+                raise ConfigurationRefused(f"parser.columns has {name!r} twice")
+        character = self.delimiter_character
+        if len(character) != 1 or not character.isascii() or character.isalnum():
+            raise ConfigurationRefused(
+                f"parser.delimiter: {self.delimiter!r} is not one character such as , or ; or |, "
+                "nor tab"
+            )
+        if character in '"\r\n\0':
+            raise ConfigurationRefused(f"parser.delimiter cannot be {character!r}")
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OWNERS = {
+    "pattern": ("regex", "log4j", "python"),
+    "date_format": ("python",),
+    "types": ("regex", "csv", "logfmt", "log4j", "python"),
+    "columns": ("csv", "logfmt"),
+    "delimiter": ("csv",),
+    "header": ("csv",),
+    "json_field": ("regex", "log4j", "python"),
+}
+_DEFAULTS = ParserSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +225,10 @@ class SourceSettings:
         help="Name of a well-known format instead of parser: `skidway agent formats` lists all.",
     )
     timezone: str | None = setting(
-        "timezone", None, help="With format: zone of times that name none; UTC without it."
+        "timezone",
+        None,
+        help="With format, or a log4j or python parser: zone of times that name none; UTC without "
+        "it.",
     )
     fields: dict[str, str] = setting(
         "fields", {}, help="Further fields with the same text in each record, such as env: prod."
@@ -218,18 +297,22 @@ class SourceSettings:
         if self.timestamp is not None and self.parser.type == "raw" and self.format is None:
             raise ConfigurationRefused(
                 "timestamp: a raw parser has no fields to take the time from; "
-                "use a regex or json parser"
+                "use a parser of another type"
             )
         if self.format is not None and self.parser != ParserSettings():
             raise ConfigurationRefused("format: a source has either a format or a parser")
-        if self.timezone is not None and (self.format is None or self.timestamp is not None):
+        has_times = self.format is not None or self.parser.type in ("log4j", "python")
+        if self.timezone is not None and (not has_times or self.timestamp is not None):
             raise ConfigurationRefused(
-                "timezone: it belongs to format; beside timestamp, set timestamp.timezone"
+                "timezone: it belongs to format, and to a log4j or python parser; beside "
+                "timestamp, set timestamp.timezone"
             )
         if self.parser.types and self.schema is not None:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")
         if self.partitioning == "key" and self.key is None:
             raise ConfigurationRefused("partitioning: key needs the setting key")
+        if self.parser.type == "logfmt" and self.parser.columns and self.schema is not None:
+            raise ConfigurationRefused("parser.columns: the schema already says which keys count")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
 

@@ -24,11 +24,14 @@ import pyarrow as pa
 from skidway.agent.parsing import derived, replayed
 from skidway.agent.parsing.added_fields import AddedFields, path_groups
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
+from skidway.agent.parsing.csv_lines import CsvParser
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
-from skidway.agent.parsing.json_lines import EXTRA, JsonParser, aliases_of
+from skidway.agent.parsing.json_lines import JsonParser, aliases_of
 from skidway.agent.parsing.lines import UTF_8
+from skidway.agent.parsing.logfmt import LogfmtParser
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
-from skidway.agent.parsing.parser import Parser
+from skidway.agent.parsing.parser import EXTRA, TIME_MARK, Parser
+from skidway.agent.parsing.prefixed_json import PrefixedJsonParser
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.replacing import (
@@ -37,6 +40,7 @@ from skidway.agent.parsing.replacing import (
     check_groups,
     without_mark,
 )
+from skidway.agent.parsing.text_fields import TextFields, TextTimes, time_field
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import ReplaySource, SourceSettings
 from skidway.agent.values.intents import crc_of
@@ -50,6 +54,8 @@ tests/unit/agent/batches/test_recipe.py checks this with known lines and their r
 """
 
 _UTC: Final = ("UTC", "Z", "GMT")
+_BY_NAME: Final = ("json", "logfmt")
+"""The types of parsers that fill fields by the names that a line has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,10 @@ class Recipe:
     takes_extra: bool = False
     takes_aliases: bool = False
     is_replay: bool = False
+    columns: tuple[str, ...] = ()
+    delimiter: str = ","
+    header: str | None = None
+    json_field: str | None = None
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -129,6 +139,7 @@ def from_json(text: str) -> Recipe:
     for name in ("schema", "rejected_schema"):
         content[name] = Schema(**content[name])
     content["time_fields"] = tuple(content["time_fields"])
+    content["columns"] = tuple(content.get("columns", ()))
     if "multiline" in content:
         content["multiline"] = Rule(**content["multiline"])
     if "path_patterns" in content:
@@ -156,8 +167,8 @@ def program_of(recipe: Recipe) -> str:
     framing and pressing have version numbers of their own.
     """
     names = [program_version()]
-    is_json = recipe.parser == "json" or recipe.container == DOCKER or recipe.is_replay
-    if is_json or recipe.encoding != UTF_8:
+    has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay
+    if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8:
         # Python's tables say which characters the bytes of other encodings are. Its JSON decoder
         # decides which lines are JSON, and how long a number may be; patch releases have changed
         # this length. If a line is not JSON, its rejected record contains the decoder's error text.
@@ -220,6 +231,7 @@ def recipe_of(
 ) -> Recipe:
     """The recipe for bytes that are read from now on."""
     time, multiline = source.timestamp, source.multiline
+    has_names = source.parser.type in _BY_NAME or source.parser.json_field is not None
     recipe = Recipe(
         program="",
         data=data,
@@ -242,9 +254,13 @@ def recipe_of(
         path_patterns=source.path_patterns,
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
-        takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
-        takes_aliases=source.parser.type == "json" and '"aliases"' in schema.text,
         is_replay=isinstance(source, ReplaySource),
+        takes_extra=has_names and f'"{EXTRA}"' in schema.text,
+        takes_aliases=has_names and '"aliases"' in schema.text,
+        columns=tuple(source.parser.columns) if source.parser.type == "csv" else (),
+        delimiter=source.parser.delimiter_character,
+        header=source.parser.header,
+        json_field=source.parser.json_field,
     )
     return at_present(recipe)
 
@@ -253,18 +269,32 @@ def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
     source or its groups are refused.
     """
-    # The settings require a schema for json, so the parser is raw or regex.
-    pattern = source.parser.pattern
+    parser = source.parser  # not json, because the settings require a schema for json
+    times = [] if source.timestamp is None else source.timestamp.fields
+    optional: list[str] = []
+    with_time = source.timestamp is not None
+    if parser.type == "logfmt":
+        groups = optional = list(dict.fromkeys([*parser.columns, *times]))
+    elif parser.json_field is not None:
+        groups = prefix_groups(parser.pattern or "", parser.json_field)
+        optional = [name for name in parser.types if name not in groups]
+        with_time = with_time and set(times) <= set(groups)
+        groups = [*groups, *optional]
+    else:
+        pattern = parser.pattern
+        groups = parser.columns or [derived.LINE_FIELD] if pattern is None else groups_of(pattern)
     return derived.schema(
         source.topic,
-        [derived.LINE_FIELD] if pattern is None else groups_of(pattern),
-        with_time=source.timestamp is not None,
+        groups,
+        with_time=with_time,
         with_mark=source.on_error == "replace",
         with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
         is_container=source.container is not None,
         added=[*path_groups(source.path_patterns), *source.fields],
-        types=source.parser.types,
         with_origin=source.replay,
+        types=parser.types,
+        optional=optional,
+        with_extra=parser.type == "logfmt" or parser.json_field is not None,
     )
 
 
@@ -297,11 +327,11 @@ def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
         schema = schema.remove(schema.get_field_index(name))
     if added and not len(schema):
         raise ConfigurationRefused("path.pattern and fields leave no field to the parser")
-    groups = () if recipe.pattern is None else groups_of(recipe.pattern)
+    groups = recipe.columns if recipe.pattern is None else groups_of(recipe.pattern)
     both = sorted(set(groups) & set(added))
     if both:
         raise ConfigurationRefused(
-            f"parser.pattern and path.pattern or fields both fill the field {both[0]!r}"
+            f"the parser and path.pattern or fields both fill the field {both[0]!r}"
         )
     return schema
 
@@ -355,8 +385,48 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
     assert recipe.pattern is not None
     if recipe.on_error == "replace":
         check_groups(groups_of(recipe.pattern))
+    if recipe.json_field is not None:
+        return _prefixed_json(recipe, schema, recipe.pattern, recipe.json_field)
+    return _groups(recipe, schema, recipe.pattern)
+
+
+def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
+    """The parsers of the prefix and of the object, each with the fields that it fills."""
+    groups = prefix_groups(pattern, group)
+    times = [name in groups for name in recipe.time_fields]
+    if any(times) and not all(times):
+        raise ConfigurationRefused(
+            "timestamp.fields: take all of them from groups of parser.pattern, or all of them from "
+            "members of the JSON object"
+        )
+    names = {name for name in groups if name != group}
+    if any(times):
+        of_time = time_field(schema, groups)
+        names |= {TIME_MARK} | ({of_time.name} if of_time is not None else set())
+    inner = pa.schema([field for field in schema if field.name not in names])
+    outer = pa.schema([*(field for field in schema if field.name in names), (group, pa.string())])
+    timeless = replace(recipe, time_fields=(), time_format=None, time_on_error="reject")
+    prefix = _groups(recipe if any(times) else timeless, outer, pattern)
+    members = _json(timeless if any(times) else recipe, inner)
+    return PrefixedJsonParser(prefix, members, group, prefix_has_time=any(times))
+
+
+def prefix_groups(pattern: str, json_field: str) -> list[str]:
+    """The groups of a pattern without that of the JSON object. Raises ConfigurationRefused if the
+    pattern has no such group.
+    """
+    groups = groups_of(pattern)
+    if json_field not in groups:
+        raise ConfigurationRefused(
+            f"parser.json_field: {json_field!r} is no group of parser.pattern; it has "
+            f"{', '.join(groups)}"
+        )
+    return [name for name in groups if name != json_field]
+
+
+def _groups(recipe: Recipe, schema: pa.Schema, pattern: str) -> RegexParser:
     return RegexParser(
-        recipe.pattern,
+        pattern,
         schema,
         frozenset(_defaults(recipe)),
         recipe.time_fields,
@@ -366,7 +436,7 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
     )
 
 
-def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
+def _json(recipe: Recipe, schema: pa.Schema) -> JsonParser:
     return JsonParser(
         schema,
         _defaults(recipe),
@@ -378,8 +448,35 @@ def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
     )
 
 
+def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
+    if recipe.on_error == "replace":
+        check_groups(recipe.columns)
+    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    fields = TextFields(
+        schema,
+        recipe.columns,
+        frozenset(_defaults(recipe)),
+        times,
+        source="column of parser.columns",
+    )
+    return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
+
+
+def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
+    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    return LogfmtParser(
+        schema,
+        _defaults(recipe),
+        times,
+        takes_extra=recipe.takes_extra,
+        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+    )
+
+
 _BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {
     "raw": _raw,
     "regex": _regex,
     "json": _json,
+    "csv": _csv,
+    "logfmt": _logfmt,
 }

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
+from skidway.agent.commands import unnamed_formats
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import containers, derived
 from skidway.agent.parsing.containers import CRI, DOCKER
@@ -33,6 +34,9 @@ from skidway.schemas.inference.inference import infer
 
 SHARE_LEAST: Final = 0.5
 """A format is proposed only if at least this share of the bytes fits."""
+
+NAMED_LEAST: Final = 0.95
+"""If at least this share of the bytes fits a format with a name, the format is proposed."""
 
 INDENTED_LEAST: Final = 0.05
 """If no format fits, lines are joined if at least this share of the lines is indented."""
@@ -121,6 +125,13 @@ def guess(path: Path, lines_max: int) -> Guess:
         as_json = None
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
+    unnamed = _as_unnamed(sample)
+    if unnamed is not None and (
+        best is None
+        or unnamed.what == _LEVEL  # syslog's format would take the level for the host
+        or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
+    ):
+        best = unnamed
     if best is not None and best.preview.share >= SHARE_LEAST:
         return best
     return _as_raw(sample) if as_json is None else _with_reasons(as_json)
@@ -256,6 +267,42 @@ def _as_format(sample: _Sample) -> Guess | None:
     return best
 
 
+def _as_unnamed(sample: _Sample) -> Guess | None:
+    """The proposal for values with a delimiter, pairs, or JSON objects behind a prefix that fits
+    best; None if the log is none of these.
+    """
+    texts = [text.decode("utf-8", "replace") for text in sample.texts]
+    proposals = [
+        *zip(
+            (_LEVEL, "JSON behind a time", "JSON behind a prefix"),
+            unnamed_formats.as_prefixed_json(texts),
+            strict=False,
+        ),
+        ("logfmt (key=value)", unnamed_formats.as_logfmt(texts)),
+        ("values with a delimiter (csv)", unnamed_formats.as_csv(texts)),
+    ]
+    best: Guess | None = None
+    for what, block in proposals:
+        if block is None:
+            continue
+        settings: dict[str, Any] = {"parser": ParserSettings(**block["parser"])}
+        if "timestamp" in block:
+            settings["timestamp"] = TimestampSettings(**block["timestamp"])
+        try:
+            source = sample.source(**settings)
+            made = preview(source, sample.data, str(sample.path))
+        except SkidwayError:  # for example, a column has the name of a container's field
+            continue
+        if best is None or made.share > best.preview.share:
+            best = Guess(sample.path, what, source, sample.block(**block), made, None, _LOOK)
+    return best
+
+
+_LEVEL: Final = "JSON behind a time and a level"
+_LOOK: Final = (
+    "Look through the names and add types (`parser.types`). Fields without a name are in `_extra`, "
+    "if the rows have it.",
+)
 _ZONE: Final = (
     "The times name no zone, so they count as UTC. If the host writes local times, add `timezone`, "
     "such as Europe/Berlin."

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from skidway.agent.formats import log4j, python_logging
 from skidway.agent.settings import (
     AgentSettings,
     MultilineSettings,
@@ -86,9 +87,12 @@ def applied(settings: AgentSettings) -> AgentSettings:
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source with what its format stands for. What the source sets itself stays. Raises
-    ConfigurationRefused if there is no such format.
+    """The source with what its format or its conversion pattern stands for. What the source sets
+    itself stays. Raises ConfigurationRefused if there is no such format, or if the pattern cannot
+    be read back.
     """
+    if source.parser.type in ("log4j", "python"):
+        return _of_layout(source)
     if source.format is None:
         return source
     found = formats().get(source.format)
@@ -103,6 +107,27 @@ def of_source(source: SourceSettings) -> SourceSettings:
         timestamp=source.timestamp or found.timestamp(source.timezone or "UTC"),
         multiline=source.multiline or found.multiline,
     )
+
+
+def _of_layout(source: SourceSettings) -> SourceSettings:
+    """The source with the regular expression of its conversion pattern."""
+    assert source.parser.pattern is not None  # the settings make sure
+    try:
+        layout = (
+            log4j.compiled(source.parser.pattern)
+            if source.parser.type == "log4j"
+            else python_logging.compiled(source.parser.pattern, source.parser.date_format)
+        )
+    except ConfigurationRefused as error:
+        raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+    types = layout.types | source.parser.types
+    parser = replace(source.parser, type="regex", pattern=layout.pattern, types=types)
+    timestamp = source.timestamp
+    if timestamp is None and layout.time is not None:
+        groups, form = layout.time
+        zone = source.timezone or layout.zone or "UTC"
+        timestamp = TimestampSettings(fields=list(groups), format=form, timezone=zone)
+    return replace(source, parser=parser, timestamp=timestamp, timezone=None)
 
 
 def _read(name: str, entry: dict[str, Any]) -> Format:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.agent.parsing.framing import Booleans, Int64s
-from skidway.agent.parsing.lines import slices
+from skidway.agent.parsing.lines import slices, spans
 
 _NOT_BLANK: Final = r"\S+"
 _DIGITS: Final = r"\d+"
@@ -70,7 +70,7 @@ class DelimitedPattern:
 
     def find(self, lines: pa.StringArray) -> Found:
         """Finds the groups in each line. A null never matches."""
-        data, first, end = _bounds(lines)
+        data, first, end = spans(lines)
         scan = _Scan(data, first, end, np.array(lines.is_valid()))
         scan.take(self._before)
         bounds = [self._group(scan, group) for group in self._groups]
@@ -193,14 +193,3 @@ class _Scan:
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)
-
-
-def _bounds(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """The bytes of all lines, with one more, and where each line begins and ends in them."""
-    offsets = np.frombuffer(lines.buffers()[1], np.int32)
-    bounds = offsets[lines.offset : lines.offset + len(lines) + 1].astype(np.int64)
-    begin, end = int(bounds[0]), int(bounds[-1])
-    buffer = lines.buffers()[2]
-    data = b"" if buffer is None else memoryview(buffer)[begin:end].tobytes()
-    bounds -= begin
-    return data + b"\n", bounds[:-1], bounds[1:]

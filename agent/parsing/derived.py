@@ -4,6 +4,9 @@ fields for times.
 raw     one string field `line`
 regex   a string field for each named group; if `timestamp` is set, also the parsed time as
         timestamp-millis in a field `timestamp` (or `event_time`, if a group is named `timestamp`)
+csv     the same for the columns
+logfmt  the same for the columns and the keys of the time; these fields may be null, because a line
+        may lack a key. A map `_extra` has the other keys
 
 A source with `container` also has the fields of `containers.FIELDS`. A source with `path.pattern`
 has a string field for each of its named groups, and a source with `fields` has these fields. With
@@ -21,7 +24,7 @@ from typing import Final
 
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.containers import STREAM, TIME
-from skidway.agent.parsing.parser import TIME_MARK
+from skidway.agent.parsing.parser import EXTRA, TIME_MARK
 from skidway.agent.parsing.replacing import MARK, check_groups
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.avro_schema import PRIMITIVES
@@ -31,6 +34,7 @@ TIME_FIELDS: Final = ("timestamp", "event_time")
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 _STRING = "string"
+_EXTRA = {"type": "map", "values": "string"}
 _TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 
 
@@ -53,24 +57,33 @@ def schema(
     added: Sequence[str] = (),
     types: Mapping[str, str] | None = None,
     with_origin: bool = False,
+    optional: Sequence[str] = (),
+    with_extra: bool = False,
 ) -> str:
     """The schema of a source.
 
     groups: the fields that the parser fills. types: the types of groups that are no strings; their
-    fields may be null. added: string fields that do not come from the record. with_time: whether
-    the parser finds the event time. with_origin: whether repaired records may be replayed. Raises
-    ConfigurationRefused if two fields would have the same name.
+    fields may be null, as those of the `optional` groups. added: string fields that do not come
+    from the record. with_time: whether the parser finds the event time. with_origin: whether
+    repaired records may be replayed. with_extra: whether the map EXTRA takes what belongs to no
+    field. Raises ConfigurationRefused if two fields would have the same name.
     """
     if with_mark:
         check_groups(groups)
     types = types or {}
     unknown = sorted(types.keys() - set(groups))
     if unknown:
-        raise ConfigurationRefused(f"parser.types: {unknown[0]!r} is no group of parser.pattern")
+        raise ConfigurationRefused(
+            f"parser.types: {unknown[0]!r} is no group of parser.pattern, and none of "
+            "parser.columns"
+        )
+    kinds = {group: types.get(group, _STRING) for group in groups}
     fields: list[tuple[str, object]] = [
-        (group, ["null", types[group]] if types.get(group, _STRING) != _STRING else _STRING)
-        for group in groups
+        (group, ["null", kind] if kind != _STRING or group in optional else _STRING)
+        for group, kind in kinds.items()
     ]
+    if with_extra:
+        fields.append((EXTRA, _EXTRA))
     if with_time:
         fields.append((time_field(groups), _TIMESTAMP))
     further: list[tuple[str, object]] = [(name, _STRING) for name in added]
@@ -110,16 +123,23 @@ def _schema(
 ) -> str:
     """further: fields that a running source may get later; their defaults make this compatible."""
     members: list[dict[str, object]] = [
-        {"name": name, "type": kind} | ({"default": None} if type(kind) is list else {})
-        for name, kind in fields
+        {"name": name, "type": kind} | _default(kind) for name, kind in fields
     ]
-    members += [{"name": name, "type": kind, "default": _default(kind)} for name, kind in further]
+    members += [
+        {"name": name, "type": kind, "default": _default_of_further(kind)} for name, kind in further
+    ]
     members += [{"name": name, "type": "boolean", "default": False} for name in marks]
     document = {"type": "record", "name": record_name(topic), "fields": members}
     return json.dumps(document)
 
 
-def _default(kind: object) -> object:
+def _default_of_further(kind: object) -> object:
     if type(kind) is list:
         return None
     return "" if kind == _STRING else 0
+
+
+def _default(kind: object) -> dict[str, object]:
+    if type(kind) is list:
+        return {"default": None}
+    return {"default": {}} if kind is _EXTRA else {}

@@ -30,6 +30,7 @@ from skidway.agent.parsing import (
 )
 from skidway.agent.parsing.parser import (
     ENCODING,
+    EXTRA,
     NO_TIME,
     NOT_JSON,
     SCHEMA,
@@ -45,9 +46,6 @@ from skidway.errors import ConfigurationRefused
 
 DEPTH_MAX = 200
 """How deep objects and arrays may be nested."""
-
-EXTRA = "_extra"
-"""The name of the field for members that fit no other field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ class JsonParser:
         self._has_mark = keeps_unreadable and has_time_mark(schema)
         if self._has_mark:
             schema = schema.remove(schema.get_field_index(TIME_MARK))
-        self._extra = _extra_field(schema) if takes_extra else None
+        self._extra = extra_field(schema) if takes_extra else None
         if self._extra is not None:
             schema = schema.remove(schema.get_field_index(EXTRA))
         self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
@@ -128,13 +126,12 @@ class JsonParser:
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
-        batch = pa.RecordBatch.from_arrays(
-            [column for column, _ in columns], names=[field.name for field, _ in self._fields]
-        )
+        found = {field.name: x for (field, _), (x, _) in zip(self._fields, columns, strict=True)}
         if self._extra is not None:
-            batch = batch.append_column(EXTRA, _texts_of(extra, self._extra))
+            found[EXTRA] = _texts_of(extra, self._extra)
         if self._has_mark:
-            batch = batch.append_column(TIME_MARK, pa.array(event_ms == NO_TIME))
+            found[TIME_MARK] = pa.array(event_ms == NO_TIME)
+        batch = pa.RecordBatch.from_pydict(found)
         if good.all():
             return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects)
         kept = np.flatnonzero(good)
@@ -274,7 +271,8 @@ def _renamed(value: Any, aliases: Aliases) -> Any:
     return found
 
 
-def _extra_field(schema: pa.Schema) -> pa.Field | None:
+def extra_field(schema: pa.Schema) -> pa.Field | None:
+    """The schema's field for what fits no other field; None if there is none."""
     at = schema.get_field_index(EXTRA)
     if at < 0:
         return None

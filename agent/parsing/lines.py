@@ -92,6 +92,19 @@ def sizes(values: pa.BinaryArray) -> Int64s:
     return np.diff(bounds[values.offset : values.offset + len(values) + 1]).astype(np.int64)
 
 
+def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
+    """The bytes of all lines, with one more, and where each line begins and ends in them."""
+    if not len(lines):
+        return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)
+    offsets = np.frombuffer(lines.buffers()[1], np.int32)
+    bounds = offsets[lines.offset : lines.offset + len(lines) + 1].astype(np.int64)
+    begin, end = int(bounds[0]), int(bounds[-1])
+    buffer = lines.buffers()[2]
+    data = b"" if buffer is None else memoryview(buffer)[begin:end].tobytes()
+    bounds -= begin
+    return data + b"\n", bounds[:-1], bounds[1:]
+
+
 def _array(bounds: npt.NDArray[np.int32], data: bytes, count: int) -> pa.BinaryArray:
     return pa.BinaryArray.from_buffers(
         pa.binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)]

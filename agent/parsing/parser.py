@@ -32,6 +32,9 @@ TIME_MARK: Final = "timestamp_replaced"
 time could not be read.
 """
 
+EXTRA: Final = "_extra"
+"""The name of the field for members and keys that fit no other field."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reject:

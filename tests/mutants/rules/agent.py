@@ -501,7 +501,7 @@ MUTANTS = (
     ),
     Mutant(
         "a record with the time of reading has no mark",
-        "agent/parsing/regex.py",
+        "agent/parsing/text_fields.py",
         "            columns.append(pa.array(event_ms == NO_TIME))\n",
         "            columns.append(pa.array(event_ms != event_ms))\n",
         (

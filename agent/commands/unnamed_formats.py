@@ -1,0 +1,138 @@
+"""Proposals for logs that have no name in the catalog: values with a delimiter, key=value pairs,
+and JSON objects behind a prefix.
+
+Each function looks at the first lines of a log and returns the settings of a source, or None if the
+log does not look like that. `guessing` tries the settings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from skidway.agent.parsing import csv_lines, key_values
+
+LOOKED_AT_MAX: Final = 200
+"""How many lines the functions look at."""
+
+SHARE_LEAST: Final = 0.8
+"""A log looks like something if at least this share of its lines does."""
+
+COLUMNS_LEAST: Final = 3
+PAIRS_LEAST: Final = 2
+DELIMITERS: Final = ("\t", ";", ",", "|")
+TIME_KEYS: Final = ("time", "ts", "timestamp", "at", "t", "date", "datetime", "event_time")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_MEMBERS = re.compile(r"^([^{}]*?)(\{.*\})\s*$", re.DOTALL)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+_LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
+_PREFIXES: Final = (
+    (r"(?P<time>\S+) " + _LEVEL + r"(?P<prefix>.*?)", True),
+    (r"(?P<time>\S+)(?P<prefix>.*?)", True),
+    (r"(?P<prefix>.*?)", False),
+)
+
+
+def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
+    """Values with a delimiter: at least COLUMNS_LEAST in nearly every line, always as many."""
+    lines = texts[:LOOKED_AT_MAX]
+    best: tuple[int, str] | None = None
+    for delimiter in DELIMITERS:
+        cut = [csv_lines.split(line, delimiter) for line in lines]
+        counts = Counter(len(each) for each in cut if isinstance(each, list))
+        count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
+        is_regular = lines_of_count >= SHARE_LEAST * len(lines)
+        if count >= COLUMNS_LEAST and is_regular and (best is None or count > best[0]):
+            best = count, delimiter
+    if best is None:
+        return None
+    count, delimiter = best
+    rows = [csv_lines.split(line, delimiter) for line in lines]
+    whole = [row for row in rows if isinstance(row, list) and len(row) == count]
+    parser: dict[str, Any] = {"type": "csv", **_columns(whole[0], lines[0])}
+    if delimiter != ",":
+        parser["delimiter"] = "tab" if delimiter == "\t" else delimiter
+    times = [
+        name
+        for place, name in enumerate(parser["columns"])
+        if all(_RFC3339.fullmatch(row[place]) for row in whole[1:])
+    ]
+    return {"parser": parser, **_timestamp(times if whole[1:] else [])}
+
+
+def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
+    """Pairs: at least PAIRS_LEAST in nearly every line, and hardly a word that is no pair."""
+    keys: Counter[str] = Counter()
+    good = 0
+    times: dict[str, str] = {}
+    lines = texts[:LOOKED_AT_MAX]
+    for line in lines:
+        pairs = key_values.split(line)
+        count = line.count("=")
+        if isinstance(pairs, str) or count < PAIRS_LEAST or len(pairs) > 2 * count:
+            continue
+        good += 1
+        keys.update(list(dict.fromkeys(key for key, _ in pairs if _NAME.fullmatch(key))))
+        times |= {key: value for key, value in pairs if key in TIME_KEYS}
+    if good < SHARE_LEAST * len(lines):
+        return None
+    time = next((key for key in TIME_KEYS if _RFC3339.fullmatch(times.get(key, ""))), None)
+    columns = [key for key, count in keys.items() if count > good / 2 and key != time]
+    return {"parser": {"type": "logfmt", "columns": columns}, **_timestamp([time] if time else [])}
+
+
+def as_prefixed_json(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """JSON objects behind a prefix: proposals, the most exact one first."""
+    lines = texts[:LOOKED_AT_MAX]
+    good = sum(_has_object(line) for line in lines)
+    if not lines or good < SHARE_LEAST * len(lines):
+        return []
+    return [
+        {
+            "parser": {
+                "type": "regex", "pattern": rf"{prefix}(?P<json>\{{.*\}})\s*", "json_field": "json"
+            },
+            **_timestamp(["time"] if has_time else []),
+        }
+        for prefix, has_time in _PREFIXES
+    ]  # fmt: skip
+
+
+def _has_object(line: str) -> bool:
+    found = _MEMBERS.match(line)
+    if found is None or not found[1].strip():
+        return False
+    try:
+        return isinstance(json.loads(found[2]), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _columns(first: Sequence[str], line: str) -> dict[str, Any]:
+    """The names of columns: those of the first line, if it looks like a header."""
+    if any(_NUMBER.fullmatch(value) or not value for value in first) or any(
+        _RFC3339.fullmatch(value) for value in first
+    ):
+        return {"columns": [f"column_{number}" for number in range(1, len(first) + 1)]}
+    if not all(len(value) <= 40 and _name(value) for value in first):
+        return {"columns": [f"column_{number}" for number in range(1, len(first) + 1)]}
+    names: list[str] = []
+    for value in first:
+        name = _name(value)
+        names.append(f"{name}_{len(names) + 1}" if name in names else name)
+    return {"columns": names} | ({} if names == list(first) else {"header": line})
+
+
+def _name(text: str) -> str:
+    """The text as the name of a field; empty if it does not look like a name."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_")
+    return name if re.match(r"[A-Za-z]", name) and len(name) * 2 > len(text) else ""
+
+
+def _timestamp(times: Sequence[str]) -> dict[str, Any]:
+    return {"timestamp": {"fields": [times[0]], "format": "rfc3339"}} if times else {}

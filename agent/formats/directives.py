@@ -1,0 +1,78 @@
+"""The directives of conversion patterns: the group and the text of each, and what Spring Boot's
+variables stand for.
+
+Source: the manuals of log4j 1.2, of log4j 2 (Pattern Layout) and of Logback (Layouts), and the
+default patterns of Spring Boot.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+WORD: Final = r"\S*?"
+TEXT: Final = ".*?"
+DIGITS: Final = r"\d+"
+
+DIRECTIVES: Final[dict[str, tuple[str, str, str]]] = {
+    name: (group, pattern, kind)
+    for names, group, pattern, kind in (
+        ("t tn thread threadName", "thread", TEXT, "string"),
+        ("p le level", "level", r"\w+?", "string"),
+        ("c lo logger", "logger", WORD, "string"),
+        ("C class", "class", WORD, "string"),
+        ("M method", "method", WORD, "string"),
+        ("F file", "file", TEXT, "string"),
+        ("L line", "line", r"\d+", "int"),
+        ("l location", "location", TEXT, "string"),
+        ("r relative", "elapsed", DIGITS, "long"),
+        ("pid processId", "pid", DIGITS, "long"),
+        ("T tid threadId", "thread_id", DIGITS, "long"),
+        ("tp threadPriority", "thread_priority", DIGITS, "int"),
+        ("sn sequenceNumber", "sequence", DIGITS, "long"),
+        ("x NDC", "ndc", TEXT, "string"),
+        ("marker markerSimpleName", "marker", TEXT, "string"),
+        ("kvp", "pairs", TEXT, "string"),
+        ("contextName cn", "context", TEXT, "string"),
+        ("h hostName host", "host", WORD, "string"),
+        ("m msg message", "message", TEXT, "string"),
+    )
+    for name in names.split()
+}
+DATES: Final = ("d", "date")
+MAPS: Final = ("X", "mdc", "MDC", "property")
+NEWLINES: Final = ("n",)
+TRACES: Final = (
+    "ex", "exception", "throwable", "rEx", "rException", "rThrowable", "xEx", "xException",
+    "xThrowable", "wEx", "wex", "nopex", "nopexception", "rootException",
+)  # fmt: skip
+BRACKETED: Final = {
+    "applicationName": ("application", r"[^\]]*"),
+    "applicationGroup": ("application_group", r"[^\]]*"),
+    "correlationId": ("correlation", "[0-9a-f-]*| *"),
+}
+"""Directives of Spring Boot that write `[text] `, or nothing, and what the text may be."""
+
+COLORS: Final = (
+    "clr", "highlight", "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white",
+    "gray", "boldRed", "boldGreen", "boldYellow", "boldBlue", "boldMagenta", "boldCyan",
+    "boldWhite", "style", "enc", "encode", "maxLen", "maxLength",
+)  # fmt: skip
+OPTIONAL: Final = ("notEmpty", "varsNotEmpty", "variablesNotEmpty")
+KNOWN: Final = sorted(
+    [*DIRECTIVES, *DATES, *MAPS, *NEWLINES, *TRACES, *BRACKETED, *COLORS, *OPTIONAL],
+    key=len,
+    reverse=True,
+)
+VARIABLES: Final = {
+    "PID": "%pid",
+    "LOG_LEVEL_PATTERN": "%5p",
+    "LOG_DATEFORMAT_PATTERN": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+    "LOG_EXCEPTION_CONVERSION_WORD": "%wEx",
+    "LOG_CORRELATION_PATTERN": "%correlationId",
+    "LOGGED_APPLICATION_NAME": "%applicationName",
+    "LOGGED_APPLICATION_GROUP": "%applicationGroup",
+}
+"""What Spring Boot's variables stand for."""
+
+UNBRACKETED: Final = r"[^\]]*?"
+"""A thread beside Spring Boot's texts in brackets, which must not be taken for parts of it."""

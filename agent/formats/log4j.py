@@ -1,0 +1,227 @@
+r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings of a regex parser.
+
+    %d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n
+    (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+) * (?P<logger>\S*?)\ \-\ (?P<message>.*)
+
+Each directive becomes a group; `directives` has their names. Colors are transparent, and so are
+groups in parentheses. A directive of text ends where the text behind it begins, so two of them
+cannot follow one another. The message takes the rest of the record, so a stack trace is a part of
+the message. A pattern that cannot be read back is refused, with a mark under the place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from skidway.agent.formats import java_dates
+from skidway.agent.formats.directives import (
+    BRACKETED,
+    COLORS,
+    DATES,
+    DIGITS,
+    DIRECTIVES,
+    KNOWN,
+    MAPS,
+    NEWLINES,
+    OPTIONAL,
+    TEXT,
+    TRACES,
+    UNBRACKETED,
+    VARIABLES,
+)
+from skidway.agent.formats.java_dates import DateRefused, escaped
+from skidway.agent.formats.layout import Groups, Layout, Piece, check_order
+
+_ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
+_DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d*)(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
+_LOGBACK_ZONE: Final = re.compile(r"""^"?(.*?)"?,\s*([A-Z][A-Za-z_]+(?:[/+-][\w/+:-]*)?)$""")
+
+
+def compiled(pattern: str) -> Layout:
+    """Compiles a conversion pattern. Raises ConfigurationRefused."""
+    text = _expanded(pattern)
+    compiler = _Compiler(text, Groups(text))
+    pieces = compiler.pieces()
+    check_order(compiler.groups, pieces)
+    pieces = _without_tail(pieces)
+    for index, piece in enumerate(pieces):
+        if piece.kind == "trace":
+            compiler.groups.refuse(
+                piece.at, f"%{piece.name} can only be behind the message, at the end"
+            )
+        if piece.kind == "text" and piece.name in ("m", "msg", "message"):
+            is_last = all(each.kind == "mark" for each in pieces[index + 1 :])
+            if is_last:
+                regex = piece.regex.replace(TEXT, ".*")
+                pieces[index] = Piece(piece.at, piece.name, regex, piece.kind)
+    if not compiler.groups.names:
+        compiler.groups.refuse(0, "the pattern has no directive such as %m")
+    regex = "".join(piece.regex for piece in pieces)
+    return Layout(regex, compiler.groups.types, compiler.time, compiler.zone)
+
+
+def _expanded(pattern: str) -> str:
+    """The pattern with what its variables stand for."""
+    while (at := pattern.rfind("${")) >= 0:  # the last one has no other inside
+        end = _bracket_end(pattern, at + 1)
+        if end < 0:
+            Groups(pattern).refuse(at, "this bracket is not closed")
+        name, has_default, default = pattern[at + 2 : end - 1].partition(":-")
+        name = name.split(":")[-1]
+        if name not in VARIABLES and not has_default:
+            Groups(pattern).refuse(at, f"write what ${{{name}}} stands for")
+        pattern = pattern[:at] + VARIABLES.get(name, default) + pattern[end:]
+    return pattern
+
+
+def _bracket_end(text: str, at: int) -> int:
+    """The place behind the curly bracket that closes the one at a place; -1 if none does."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if not depth:
+            return place + 1
+    return -1
+
+
+def _without_tail(pieces: list[Piece]) -> list[Piece]:
+    """The pieces without the line end and the stack trace at the end, which are no groups."""
+    end = len(pieces)
+    while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
+        end -= 1
+    has_trace = any(piece.kind == "trace" for piece in pieces[end:])
+    kept = [*pieces[:end], *(each for each in pieces[end:] if each.kind == "mark")]
+    if has_trace and end and pieces[end - 1].kind == "literal":
+        last = kept[end - 1]
+        if not last.name.strip():
+            kept[end - 1] = Piece(last.at, last.name, f"(?:{last.regex})?", last.kind)
+    return kept
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Reads a pattern from left to right. time, zone: those of the first date with a day."""
+
+    text: str
+    groups: Groups
+    time: tuple[tuple[str, ...], str] | None = None
+    zone: str | None = None
+
+    def pieces(self) -> list[Piece]:
+        """The pieces of the whole pattern."""
+        found, at = self._until(0, "")
+        assert at == len(self.text)
+        return found
+
+    def _until(self, at: int, closing: str) -> tuple[list[Piece], int]:
+        """The pieces up to a closing bracket, and the place of this bracket."""
+        found: list[Piece] = []
+        begin = at
+        while at < len(self.text) and self.text[at] != closing:
+            if self.text[at] == "%" and self.text[at + 1 : at + 2] != "%":
+                pieces, at = self._directive(at)
+                found += pieces
+                continue
+            char, length = _literal(self.text, at)
+            found.append(Piece(at, char, escaped(char), "literal"))
+            at += length
+        if at == len(self.text) and closing:
+            self.groups.refuse(begin - 1, "this bracket is not closed")
+        return found, at
+
+    def _directive(self, at: int) -> tuple[list[Piece], int]:
+        match = _DIRECTIVE.match(self.text, at)
+        assert match is not None
+        letters = match["name"]
+        name = next((each for each in KNOWN if letters.startswith(each)), "")
+        end = match.start("name") + len(name)
+        if self.text[end : end + 1] == "(" and (name in COLORS or not letters):
+            inner, end = self._until(end + 1, ")")
+            _, end = self._options(end + 1)
+            return _padded([_mark(at), *inner, _mark(at)], match), end
+        if not name:
+            self.groups.refuse(at, f"%{letters} is no directive that can be read back")
+        if name in COLORS or name in OPTIONAL:
+            if self.text[end : end + 1] != "{":
+                self.groups.refuse(at, f"%{name} needs a pattern in brackets")
+            inner, end = self._until(end + 1, "}")
+            _, end = self._options(end + 1)
+            if name in OPTIONAL:
+                regex = "".join(piece.regex for piece in inner)
+                return [Piece(at, name, f"(?:{regex})?", "optional")], end
+            return _padded([_mark(at), *inner, _mark(at)], match), end
+        options, end = self._options(end)
+        return _padded([self._group(at, name, options)], match), end
+
+    def _options(self, at: int) -> tuple[list[str], int]:
+        """The texts in curly brackets that begin at a place, and the place behind them."""
+        found = []
+        while self.text[at : at + 1] == "{":
+            end = _bracket_end(self.text, at)
+            if end < 0:
+                self.groups.refuse(at, "this bracket is not closed")
+            found.append(self.text[at + 1 : end - 1])
+            at = end
+        return found, at
+
+    def _group(self, at: int, name: str, options: list[str]) -> Piece:
+        if name in NEWLINES:
+            return Piece(at, name, r"\r?\n", "newline")
+        if name in TRACES:
+            return Piece(at, name, "", "trace")
+        if name in DATES:
+            return self._date(at, name, options)
+        if name in MAPS:
+            key = options[0].split(":-")[0] if options else ""
+            return Piece(at, name, self.groups.named(key or "mdc", TEXT), "text")
+        if name in BRACKETED:
+            group = self.groups.named(*BRACKETED[name])
+            return Piece(at, name, rf"(?:\[{group}\] )??", "fixed")
+        group, regex, kind = DIRECTIVES[name]
+        if regex == TEXT and any(f"%{each}" in self.text for each in BRACKETED):
+            regex = UNBRACKETED if group == "thread" else regex
+        text = self.groups.named(group, regex, kind)
+        if group == "line":
+            text = rf"(?:{text}|\?)"
+        return Piece(at, name, text, "fixed" if regex == DIGITS else "text")
+
+    def _date(self, at: int, name: str, options: list[str]) -> Piece:
+        text, zone = (options[0] if options else ""), None
+        logback = _LOGBACK_ZONE.match(text)
+        if logback and set(logback[2]) != {"S"}:
+            text, zone = logback.groups()
+        text = text.strip().strip('"')
+        try:
+            date = java_dates.compiled(text)
+        except DateRefused as error:
+            begin = self.text.find(text, at)
+            self.groups.refuse(begin + error.at, str(error))
+        group = self.groups.named("time", date.pattern)
+        if self.time is None and date.format is not None:
+            self.time = (self.groups.names[-1],), date.format
+            self.zone = options[1] if len(options) > 1 else zone
+        return Piece(at, name, group + date.rest, "fixed")
+
+
+def _mark(at: int) -> Piece:
+    """The codes with which a terminal begins and ends a color."""
+    return Piece(at, "", _ANSI, "mark")
+
+
+def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
+    """The pieces with the blanks that fill them up to their least width."""
+    if not match["width"]:
+        return pieces
+    blanks = Piece(match.start(), "", " *", "mark")
+    return [*pieces, blanks] if match["left"] else [blanks, *pieces]
+
+
+def _literal(text: str, at: int) -> tuple[str, int]:
+    """A character that stands for itself, and how long it is in the pattern."""
+    if text.startswith("%%", at):
+        return "%", 2
+    if text[at] == "\\" and at + 1 < len(text):
+        return {"n": "\n", "t": "\t", "r": "\r"}.get(text[at + 1], text[at + 1]), 2
+    return text[at], 1

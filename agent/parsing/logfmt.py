@@ -1,0 +1,211 @@
+"""Parses lines of key=value pairs (logfmt). `key_values` cuts the lines.
+
+A key belongs to the schema's field of its name, or to the field that has the key among its aliases.
+The rules are those of `json_lines`: if a key is there twice, the last one counts; a field without a
+key gets its default or null, and if it has neither, the line is rejected; the field EXTRA, a map of
+strings, takes keys without a field, and values that do not have the type of a field that may be
+null. An empty value is null in a field that may be null and is no string.
+
+If a line lacks a key of the event time, the line has no event time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.framing import Booleans, Int64s
+from skidway.agent.parsing.json_lines import Aliases, extra_field
+from skidway.agent.parsing.key_values import Pairs, pairs_of
+from skidway.agent.parsing.parser import (
+    ENCODING,
+    EXTRA,
+    NO_MATCH,
+    NO_TIME,
+    SCHEMA,
+    TIME_MARK,
+    TIMESTAMP,
+    Parsed,
+    Reject,
+    has_time_mark,
+)
+from skidway.agent.parsing.text_fields import TextTimes, check_type, converted, moments, time_field
+from skidway.errors import ConfigurationRefused
+
+_NOBODY: Final = -1
+
+
+class LogfmtParser:
+    """Fills the schema's fields. defaults: the defaults of those fields that have a default. Raises
+    ConfigurationRefused if texts cannot fill the schema.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        defaults: Mapping[str, Any],
+        times: TextTimes,
+        *,
+        takes_extra: bool = False,
+        aliases: Aliases | None = None,
+    ) -> None:
+        """takes_extra: whether the field EXTRA takes pairs that fit no other field. aliases: other
+        names of keys; None if fields have no other names.
+        """
+        self._defaults, self._times = defaults, times
+        self._names = {} if aliases is None else dict(aliases.names)
+        self._has_mark = times.keeps_unreadable and has_time_mark(schema)
+        self._extra = extra_field(schema) if takes_extra else None
+        self._time_field = time_field(schema, ()) if times.format is not None else None
+        others = {TIME_MARK} if self._has_mark else set()
+        others |= {each.name for each in (self._extra, self._time_field) if each is not None}
+        self._fields = []
+        for field in schema:
+            if field.name in others or (field.name in defaults and not _is_text(field)):
+                continue
+            check_type(field)
+            self._fields.append(field)
+        if not self._fields and self._extra is None:
+            raise ConfigurationRefused("the schema has no field that a key could fill")
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """Makes rows of the lines that have pairs."""
+        strings, not_utf8 = line_columns.text(lines)
+        rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
+        pairs = pairs_of(strings)
+        good = np.array(strings.is_valid())
+        good[list(pairs.faults)] = False
+        rejects += [Reject(row, NO_MATCH, detail) for row, detail in pairs.faults.items()]
+        index = _Index(pairs, len(strings), self._names)
+        columns = [self._column(field, index, good, rejects) for field in self._fields]
+        event_ms = self._event_ms(index, good, now_ms, rejects)
+        names = [field.name for field in self._fields]
+        if self._time_field is not None:
+            names.append(self._time_field.name)
+            columns.append(moments(event_ms, self._time_field, now_ms))
+            index.known(self._time_field.name)
+        if self._extra is not None:
+            names.append(EXTRA)
+            columns.append(index.others(self._extra.type))
+        if self._has_mark:
+            names.append(TIME_MARK)
+            columns.append(pa.array(event_ms == NO_TIME))
+        batch = pa.RecordBatch.from_arrays(columns, names=names)
+        rows = np.flatnonzero(good)
+        return Parsed(rows, batch.take(pa.array(rows)), event_ms[rows], rejects)
+
+    def _column(
+        self, field: pa.Field, index: _Index, good: Booleans, rejects: list[Reject]
+    ) -> pa.Array:
+        """The values of a field. Changes `good` and `rejects` if values are missing or unfit."""
+        texts, missing = index.take(field.name)
+        column, unfit = converted(texts, field)
+        if unfit is not None and unfit.any():
+            if field.nullable and self._extra is not None:
+                index.give_back(field.name, unfit)
+            else:
+                detail = f"field {field.name}: not a value of {field.type}"
+                _reject(np.flatnonzero(unfit & good), SCHEMA, detail, good, rejects)
+        default = self._defaults.get(field.name)
+        if default is not None and missing.any():
+            column = pc.if_else(pa.array(missing), pa.scalar(default, field.type), column)
+        elif not field.nullable:
+            empty = missing & good
+            detail = f"field {field.name}: the line has no such key"
+            _reject(np.flatnonzero(empty), SCHEMA, detail, good, rejects)
+        return column
+
+    def _event_ms(
+        self, index: _Index, good: Booleans, now_ms: int, rejects: list[Reject]
+    ) -> Int64s:
+        form = self._times.format
+        if form is None:
+            return np.full(len(good), NO_TIME)
+        pieces = [index.texts(name) for name in self._times.fields]
+        joined = pc.binary_join_element_wise(*pieces, " ") if len(pieces) > 1 else pieces[0]
+        event_ms, is_time = form.parse(joined, now_ms)
+        if not self._times.keeps_unreadable:
+            unreadable = good & ~is_time & np.asarray(joined.is_valid())
+            detail = f"{' '.join(self._times.fields)}: not a time of timestamp.format"
+            _reject(np.flatnonzero(unreadable), TIMESTAMP, detail, good, rejects)
+        return np.where(is_time, event_ms, NO_TIME)
+
+
+def _is_text(field: pa.Field) -> bool:
+    kinds = (types.is_string, types.is_integer, types.is_floating, types.is_boolean)
+    return any(kind(field.type) for kind in kinds)
+
+
+def _reject(rows: Int64s, reason: str, detail: str, good: Booleans, rejects: list[Reject]) -> None:
+    rejects += [Reject(row, reason, detail) for row in rows.tolist()]
+    good[rows] = False
+
+
+class _Index:
+    """Finds the pairs of lines by key, and remembers which pairs no field has taken."""
+
+    def __init__(self, pairs: Pairs, count: int, aliases: Mapping[str, str]) -> None:
+        self._pairs, self._count = pairs, count
+        encoded = pairs.keys.dictionary_encode()
+        self._codes = np.asarray(encoded.indices)
+        self._code = {key: code for code, key in enumerate(encoded.dictionary.to_pylist())}
+        self._aliases: dict[str, list[str]] = {}
+        for alias, name in aliases.items():
+            self._aliases.setdefault(name, []).append(alias)
+        self._is_free = np.ones(len(self._codes), np.bool_)
+
+    def take(self, name: str) -> tuple[pa.StringArray, Booleans]:
+        """The texts of a field, one for each line, and the lines that have none. The key that has
+        the field's own name goes before its other names.
+        """
+        at = self._places(name)
+        self.known(name)
+        missing = at == _NOBODY
+        return self._pairs.values.take(pa.array(at, mask=missing)), missing
+
+    def texts(self, name: str) -> pa.StringArray:
+        """The texts of a key, which may be those of a field, too."""
+        at = self._places(name)
+        return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
+
+    def known(self, name: str) -> None:
+        """Notes that a field takes the pairs of a key."""
+        for key in (name, *self._aliases.get(name, ())):
+            if key in self._code:
+                self._is_free[self._codes == self._code[key]] = False
+
+    def give_back(self, name: str, lines: Booleans) -> None:
+        """Notes that in some lines the value does not fit the field that took it."""
+        self._is_free[self._places(name)[lines]] = True
+
+    def others(self, kind: pa.DataType) -> pa.Array:
+        """For each line the map of the pairs that no field has taken, sorted by key."""
+        free = np.flatnonzero(self._is_free)
+        keys = sorted(self._code)
+        rank = np.empty(len(keys), np.int64)
+        rank[[self._code[key] for key in keys]] = np.arange(len(keys))
+        place = self._pairs.line[free] * len(keys) + rank[self._codes[free]]
+        order = np.argsort(place, kind="stable")
+        place, free = place[order], free[order]
+        is_last = np.append(place[1:] != place[:-1], np.ones(min(len(place), 1), np.bool_))
+        taken = free[is_last]
+        offsets = np.searchsorted(self._pairs.line[taken], np.arange(self._count + 1))
+        at = pa.array(taken)
+        return pa.MapArray.from_arrays(
+            pa.array(offsets, pa.int32()), self._pairs.keys.take(at), self._pairs.values.take(at)
+        ).cast(kind)
+
+    def _places(self, name: str) -> Int64s:
+        """For each line the pair of a field; _NOBODY if the line has none."""
+        at = np.full(self._count, _NOBODY, np.int64)
+        for key in (*self._aliases.get(name, ()), name):
+            if key in self._code:
+                found = np.flatnonzero(self._codes == self._code[key])
+                at[self._pairs.line[found]] = found  # of several pairs, the last one stays
+        return at

@@ -1,0 +1,49 @@
+r"""Parses lines that have a JSON object behind a prefix, or in one of their fields.
+
+    2026-11-23T08:15:01Z INFO {"user": "ann", "ms": 7}
+
+A regular expression finds the object: the setting `parser.json_field` names the group with the
+object's text. The other groups are fields, and so are the members of the object. If a group and a
+member have the same name, the field takes the group, because the prefix is what the logging program
+itself has written. The member then goes where members without a field go. An empty group stands for
+an object without members, so a pattern may have the object in an optional part.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.parser import Parsed, in_places
+from skidway.agent.parsing.regex import RegexParser
+
+_NO_MEMBERS = "{}"
+
+
+class PrefixedJsonParser:
+    """Puts the fields of a prefix and the members of an object together.
+
+    prefix: fills the fields of groups, and a string field for the group of the object. members:
+    fills the other fields of the schema. prefix_has_time: whether the event time is in the prefix.
+    """
+
+    def __init__(
+        self, prefix: RegexParser, members: JsonParser, group: str, *, prefix_has_time: bool
+    ) -> None:
+        self._prefix, self._members, self._group = prefix, members, group
+        self._prefix_has_time = prefix_has_time
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """Makes rows of the lines whose prefix and whose object fit."""
+        outer = self._prefix.parse(lines, now_ms)
+        texts = outer.batch.column(self._group)
+        texts = pc.if_else(pc.equal(texts, ""), _NO_MEMBERS, texts).cast(pa.binary())
+        inner = self._members.parse(texts, now_ms)
+        taken = outer.batch.take(pa.array(inner.rows))
+        columns = {name: taken.column(name) for name in taken.schema.names if name != self._group}
+        columns |= {name: inner.batch.column(name) for name in inner.batch.schema.names}
+        batch = pa.RecordBatch.from_pydict(columns)
+        event_ms = outer.event_ms[inner.rows] if self._prefix_has_time else inner.event_ms
+        placed = in_places(inner, outer.rows)
+        return Parsed(placed.rows, batch, event_ms, outer.rejects + placed.rejects)

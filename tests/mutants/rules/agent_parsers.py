@@ -1,0 +1,60 @@
+"""Mutants of the agent's parsers of csv, logfmt and log4j, and of JSON behind a prefix."""
+
+from mutants.mutant import Mutant
+
+CSV = "tests/unit/agent/parsing/test_csv_lines.py::"
+LOGFMT = "tests/unit/agent/parsing/test_logfmt.py::"
+PREFIXED = "tests/unit/agent/parsing/test_prefixed_json.py::"
+LOG4J = "tests/unit/agent/test_log4j.py::"
+
+MUTANTS = (
+    Mutant(
+        "a delimiter inside a quoted value divides it",
+        "agent/parsing/csv_lines.py",
+        "        delimiters = delimiters[before % 2 == 0]\n",
+        "        delimiters = delimiters[before % 2 >= 0]\n",
+        (f"{CSV}test_values_are_those_of_pythons_csv_module",),
+    ),
+    Mutant(
+        "a header becomes a row",
+        "agent/parsing/csv_lines.py",
+        "        return np.logical_and(good, ~is_header)\n",
+        "        return good\n",
+        (f"{CSV}test_headers_are_rejected",),
+    ),
+    Mutant(
+        "a quotation mark behind a word begins a value",
+        "agent/parsing/key_values.py",
+        "            odd[line[np.where(begins, ~np.isin(quotes, quoted), ~ends)]] = True\n",
+        "            odd[line[np.where(begins, ~np.isin(quotes, quoted), False)]] = True\n",
+        (f"{LOGFMT}test_lines_are_cut_together_as_one_by_one",),
+    ),
+    Mutant(
+        "a value that does not fit its field vanishes",
+        "agent/parsing/logfmt.py",
+        "                index.give_back(field.name, unfit)\n",
+        "                pass\n",
+        (f"{LOGFMT}test_keys_become_fields_and_the_rest_is_kept",),
+    ),
+    Mutant(
+        "a rejected object is named at the place of another line",
+        "agent/parsing/prefixed_json.py",
+        "        placed = in_places(inner, outer.rows)\n",
+        "        placed = inner\n",
+        (f"{PREFIXED}test_lines_that_do_not_fit_are_rejected_at_their_places",),
+    ),
+    Mutant(
+        "another JSON decoder counts as the same program behind a prefix",
+        "agent/batches/recipe.py",
+        '    has_json = recipe.parser == "json" or recipe.json_field is not None\n',
+        '    has_json = recipe.parser == "json"\n',
+        (f"{PREFIXED}test_a_recipe_says_which_group_is_json",),
+    ),
+    Mutant(
+        "two texts of a conversion pattern may follow one another",
+        "agent/formats/layout.py",
+        '        if piece.kind == "text" and following.kind not in ("literal", "optional"):\n',
+        '        if piece.kind == "text" and following.kind == "trace":\n',
+        (f"{LOG4J}test_patterns_that_nobody_can_read_back_are_refused",),
+    ),
+)

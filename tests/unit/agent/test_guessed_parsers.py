@@ -1,0 +1,116 @@
+"""`skidway agent guess` proposes parsers for logs that have no name in the catalog."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway import settings
+from skidway.agent.commands.guessing import Guess, guess, render
+from skidway.agent.formats import catalog
+from skidway.agent.settings import AgentSettings
+from skidway.agent.validation.checks import check_settings
+
+CONFIG = """
+bootstrap.servers: 127.0.0.1:9
+schema.registry.url: http://127.0.0.1:9
+state.dir: /nowhere
+"""
+
+
+def guessed(tmp_path: Path, *lines: str) -> Guess:
+    """Guesses the format of lines, and checks that the proposed block works."""
+    log = tmp_path / "shop.log"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    found = guess(log, 1_000)
+    config = tmp_path / "agent.yml"
+    config.write_text(CONFIG + found.yaml)
+    check_settings(catalog.applied(settings.load(AgentSettings, config)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lines", "parser", "time"),
+    [
+        (
+            ["id,name,price", '1,"a, b",2.5', "2,c,", "3,d,1", "4,e,7"],
+            {"type": "csv", "columns": ["id", "name", "price"]},
+            None,
+        ),
+        (
+            ["User Id;At;Price (EUR)", *["7;2026-11-23 08:15:01;2,5"] * 5],
+            {
+                "type": "csv", "columns": ["User_Id", "At", "Price_EUR"],
+                "header": "User Id;At;Price (EUR)", "delimiter": ";",
+            },
+            "At",
+        ),
+        (
+            ["2026-11-23T08:15:01Z\t7\tx y", "2026-11-23T08:15:02Z\t8\tz"],
+            {
+                "type": "csv", "columns": ["column_1", "column_2", "column_3"], "delimiter": "tab"
+            },
+            "column_1",
+        ),
+        (
+            ['ts=2026-11-23T08:15:01.5Z level=info msg="a b" user=7', "level=warn msg=x"],
+            {"type": "logfmt", "columns": ["level", "msg"]},
+            "ts",
+        ),
+        (
+            ['2026-11-23T08:15:01Z INFO shop: {"user": "ann", "deep": {"a": 1}}'] * 3,
+            {
+                "type": "regex",
+                "pattern": r"(?P<time>\S+) (?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|"
+                r"CRITICAL|FATAL)(?P<prefix>.*?)(?P<json>\{.*\})\s*",
+                "json_field": "json",
+            },
+            "time",
+        ),
+        (
+            ['shop[7]: {"user": "ann"}', "shop[8]: {}", "shop[9]: {}"],
+            {
+                "type": "regex", "pattern": r"(?P<prefix>.*?)(?P<json>\{.*\})\s*",
+                "json_field": "json",
+            },
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_logs_without_a_name_are_guessed(
+    lines: list[str], parser: dict[str, Any], time: str | None, tmp_path: Path
+) -> None:
+    """`guess` finds values with a delimiter, pairs, and JSON behind a prefix, with their time, and
+    its block works as it is."""
+    found = guessed(tmp_path, *lines)
+    assert found.block["parser"] == parser
+    wanted = None if time is None else {"fields": [time], "format": "rfc3339"}
+    assert found.block.get("timestamp") == wanted
+    assert len(found.preview.rejects) <= 1
+    assert "parser" in render(found)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["alpha, beta", "gamma", "delta, epsilon, zeta"],
+        ["user ann logged in from a=b", "user bob logged out after a long day"],
+        ["a {b} c", "{}x", "x {1, 2}"],
+        ["plain text"] * 5,
+    ],
+)
+def test_text_is_no_table(lines: list[str], tmp_path: Path) -> None:
+    """Lines that only have some commas, equal signs or brackets are text."""
+    assert guessed(tmp_path, *lines).what == "text"
+
+
+def test_a_format_with_a_name_goes_first(tmp_path: Path) -> None:
+    """A log of the catalog keeps its name, although its messages have JSON objects or pairs."""
+    lines = [
+        "2026-11-21T08:15:01.123456+01:00 web7 shop[1]: " + json.dumps({"a": number, "b=c": "d=e"})
+        for number in range(5)
+    ]
+    assert guessed(tmp_path, *lines).block["format"] == "syslog_iso"

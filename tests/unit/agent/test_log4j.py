@@ -1,0 +1,240 @@
+"""Conversion patterns of log4j and Logback say how their lines are read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.formats import java_dates, log4j
+from skidway.agent.formats.catalog import of_source
+from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.validation.preview import Preview, preview
+from skidway.errors import ConfigurationRefused
+
+WHOLE_SPRING = "${CONSOLE_LOG_PATTERN:-{}}"
+PATTERN = "%d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n"
+SPRING = (
+    "%clr(%d{${LOG_DATEFORMAT_PATTERN:-yyyy-MM-dd'T'HH:mm:ss.SSSXXX}}){faint} "
+    "%clr(${LOG_LEVEL_PATTERN:-%5p}) %clr(${PID:- }){magenta} %clr(---){faint} "
+    "%clr(%applicationName[%15.15t]){faint} %clr(${LOG_CORRELATION_PATTERN:-}){faint}"
+    "%clr(%-40.40logger{39}){cyan} %clr(:){faint} %m%n${LOG_EXCEPTION_CONVERSION_WORD:-%wEx}"
+)
+
+
+def source(pattern: str, **more: Any) -> SourceSettings:
+    parser = ParserSettings(type="log4j", pattern=pattern)
+    parser.check()
+    made = SourceSettings(topic="logs", paths=["/a"], parser=parser, **more)
+    made.check()
+    return of_source(made)
+
+
+def read(pattern: str, text: str, **more: Any) -> Preview:
+    return preview(source(pattern, **more), text.encode(), "/a", now_ms=1_800_000_000_000)
+
+
+@dataclass
+class Event:
+    time: datetime
+    thread: str
+    level: str
+    logger: str
+    message: str
+    user: str
+    line: int
+
+
+WORDS = st.text("abcXYZ09.$_", min_size=1, max_size=12)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=20)
+EVENTS = st.builds(
+    Event,
+    time=st.integers(631_152_000_000, 1_767_225_600_000).map(
+        lambda ms: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    ),
+    thread=st.text("abc-123 #", min_size=1, max_size=20).map(str.strip),
+    level=st.sampled_from(["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]),
+    logger=WORDS,
+    message=st.lists(TEXTS, max_size=4).map(" ".join),
+    user=st.text("abc01", max_size=6),
+    line=st.integers(1, 99_999),
+)
+PARTS = {
+    "%d{yyyy-MM-dd HH:mm:ss,SSS}": lambda e: e.time.strftime("%Y-%m-%d %H:%M:%S,") + millis(e),
+    "%d{dd MMM yyyy HH:mm:ss.SSS}": lambda e: e.time.strftime("%d %b %Y %H:%M:%S.") + millis(e),
+    "%d{ISO8601}": lambda e: e.time.strftime("%Y-%m-%d %H:%M:%S,") + millis(e),
+    "%date{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}": lambda e: (
+        e.time.strftime("%Y-%m-%dT%H:%M:%S.") + millis(e) + "Z"
+    ),
+    "%d{UNIX_MILLIS}": lambda e: str(round(e.time.timestamp() * 1000)),
+    "%d{yyMMdd HHmmss SSS}": lambda e: e.time.strftime("%y%m%d %H%M%S ") + millis(e),
+    "[%t]": lambda e: f"[{e.thread}]",
+    "[%15thread]": lambda e: f"[{e.thread:>15}]",
+    "%-5p": lambda e: f"{e.level:<5}",
+    "%5level": lambda e: f"{e.level:>5}",
+    "%highlight(%-5level)": lambda e: f"\x1b[31m{e.level:<5}\x1b[0;39m",
+    "%c{1}": lambda e: e.logger,
+    "%-20.20logger{20}": lambda e: f"{e.logger:<20}",
+    "(%X{user-id:-})": lambda e: f"({e.user})",
+    "%%%L": lambda e: f"%{e.line}",
+}
+FIELDS = {
+    "%c": ("logger", "logger"), "%-20": ("logger", "logger"), "[": ("thread", "thread"),
+    "%-5": ("level", "level"), "%5": ("level", "level"), "%highlight": ("level", "level"),
+    "(%X": ("user_id", "user"), "%%": ("line", "line"),
+}  # fmt: skip
+
+
+def millis(event: Event) -> str:
+    return f"{event.time.microsecond // 1000:03}"
+
+
+@given(
+    st.lists(st.sampled_from(sorted(PARTS)), unique_by=lambda part: part[:3], max_size=6),
+    st.sampled_from([" ", " - ", " | "]),
+    st.lists(EVENTS, min_size=1, max_size=4),
+)
+def test_what_a_pattern_writes_is_read_back(
+    parts: list[str], between: str, events: list[Event]
+) -> None:
+    """The events that a program writes by a pattern are read back with their times and fields."""
+    # literal parentheses would end a group of Logback, so they are escaped
+    pattern = between.join([*(part.replace("(%X", r"\(%X") for part in parts), "%m%n"])
+    lines = [between.join([*(PARTS[part](e) for part in parts), e.message]) for e in events]
+    made = read(pattern, "".join(f"{line}\n" for line in lines))
+    assert made.rejects == []
+    for row, event in zip(made.rows, events, strict=True):
+        assert row.row["message"] == event.message
+        for part in parts:
+            for prefix, (name, attribute) in FIELDS.items():
+                if part.startswith(prefix):
+                    assert row.row[name] == getattr(event, attribute)
+        if any(part.startswith("%d") for part in parts):
+            assert row.time == event.time
+
+
+def test_the_patterns_of_spring_boot() -> None:
+    """Spring Boot's own pattern is read, with and without the name of the application and the ids
+    of a trace."""
+    made = read(
+        WHOLE_SPRING.replace("{}", SPRING),
+        "2026-11-23T08:15:01.123+01:00  INFO 4711 --- [shop] [           main] "
+        "c.e.shop.Cart                            : Started: 3 s\n"
+        "2026-11-23T08:15:02.123+01:00 ERROR 4711 --- [nio-8080-exec-1] [65f1-a2] "
+        "o.a.c.c.C.[.[.[/].[dispatcherServlet]    : Failed\n",
+    )
+    assert made.rejects == []
+    rows = [
+        {k: v for k, v in each.row.items() if k not in ("time", "timestamp")} for each in made.rows
+    ]
+    assert rows == [
+        {"level": "INFO", "pid": 4711, "application": "shop", "thread": "main", "correlation": "",
+         "logger": "c.e.shop.Cart", "message": "Started: 3 s"},
+        {"level": "ERROR", "pid": 4711, "application": "", "thread": "nio-8080-exec-1",
+         "correlation": "65f1-a2", "logger": "o.a.c.c.C.[.[.[/].[dispatcherServlet]",
+         "message": "Failed"},
+    ]  # fmt: skip
+    assert made.rows[0].time == datetime(2026, 11, 23, 7, 15, 1, 123_000, UTC)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"%{}()-.5: ''[]y", "%d", "%d{", "%t", "%-5p", "%m", "%n", "%ex", "%X{a", "%clr(",
+             "${", "${A:-", "yyyy", "MM", "dd", "%notEmpty{", "%style{", "%c{1.}", "SSS", "%L"]
+        ),
+        max_size=12,
+    ).map("".join)
+)  # fmt: skip
+def test_every_pattern_works_or_is_refused(pattern: str) -> None:
+    """Whatever a pattern looks like, it is refused in a sentence, or the agent can work with it."""
+    try:
+        made = source(pattern)
+    except ConfigurationRefused:
+        return
+    preview(made, b"a line\n", "/a")
+
+
+def test_a_stack_trace_is_a_part_of_the_message() -> None:
+    """With `multiline: java`, the message has the lines of a stack trace."""
+    text = (
+        "2026-11-23 08:15:01,001 [main] ERROR a.B - failed \n"
+        "java.lang.IllegalStateException: y\n\tat a.B.c(B.java:1)\n"
+        "2026-11-23 08:15:02,001 [main] INFO  a.B - done\n"
+    )
+    made = read(PATTERN.replace("%n", " %ex%n"), text, multiline=MultilineSettings(type="java"))
+    assert [each.row["message"] for each in made.rows] == [
+        "failed \njava.lang.IllegalStateException: y\n\tat a.B.c(B.java:1)", "done"
+    ]  # fmt: skip
+
+
+def test_the_zone_of_times() -> None:
+    """Times are in the zone that the pattern names, or else in that of the settings."""
+    line = "2026-11-21 08:15:01,000 x\n"
+    plain = "%d{yyyy-MM-dd HH:mm:ss,SSS} %m%n"
+    for pattern, zone, hour in (
+        (plain, None, 8),
+        (plain, "Europe/Berlin", 7),
+        ("%d{yyyy-MM-dd HH:mm:ss,SSS}{Europe/Berlin} %m%n", None, 7),
+        ('%d{"yyyy-MM-dd HH:mm:ss,SSS", Europe/Berlin} %m%n', None, 7),
+        ("%d{yyyy-MM-dd HH:mm:ss,SSS, UTC} %m%n", None, 8),
+    ):
+        (row,) = read(pattern, line, timezone=zone).rows
+        assert row.time is not None
+        assert row.time.hour == hour
+
+
+def test_a_date_without_a_day_is_no_time() -> None:
+    """A pattern that writes only the time of day gives a field, and no event time."""
+    made = read("%d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} -- %msg%n", "08:15:01.5 x\n")
+    assert [each.reason for each in made.rejects] == ["no-match"]
+    made = read("%d{HH:mm:ss.SSS} %msg%n", "08:15:01.500 x\n")
+    assert (made.rows[0].time, made.rows[0].row["time"]) == (None, "08:15:01.500")
+
+
+def test_fine_digits_are_no_part_of_the_time() -> None:
+    """A fraction of nine digits is read, and the time has six of them."""
+    made = read("%d{yyyy-MM-dd HH:mm:ss.SSSSSSSSS} %m", "2026-11-21 08:15:01.123456789 x\n")
+    assert made.rows[0].row["time"] == "2026-11-21 08:15:01.123456"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sentence", "at"),
+    [
+        ("%d %K %m", "%K is no directive that can be read back", 3),
+        ("%d %t%c %m", "there must be some text between t and c", 5),
+        ("%p%m", "there must be some text between p and m", 2),
+        ("%d{yyyy z} %m", "names of zones are not unique", 8),
+        ("%d{yyyy-MM-dd HH:mm:ss.S} %m", "use SSS", 23),
+        ("%d{yyyy-MM-dd hh:mm} %m", "need the half of the day", 3),
+        ("%d{yyyy-'MM} %m", "quotation mark in a date is not closed", 8),
+        ("%d{SSSSSSSSS yyyy} %m", "must end the date", 12),
+        ("%d{yyyy-MM-dd %m", "this bracket is not closed", 2),
+        ("%clr(%p %m", "this bracket is not closed", 4),
+        ("%style %m", "needs a pattern in brackets", 0),
+        ("%m %ex [%t]", "can only be behind the message", 3),
+        ("%m ${NAME}", "write what", 3),
+        ("text", "no directive", 0),
+        ("", "no directive", 0),
+    ],
+)
+def test_patterns_that_nobody_can_read_back_are_refused(
+    pattern: str, sentence: str, at: int
+) -> None:
+    """A pattern that cannot be read back is refused in one sentence, with a mark under the
+    place."""
+    with pytest.raises(ConfigurationRefused, match=sentence) as caught:
+        source(pattern)
+    first, shown, mark = str(caught.value).split("\n")
+    assert first.startswith("source of topic logs: parser.pattern: ")
+    assert (shown.strip(), mark) == (pattern.strip(), " " * (4 + at) + "^")
+
+
+@pytest.mark.parametrize("name", sorted(java_dates._NAMES))
+def test_the_names_of_dates_are_known(name: str) -> None:
+    """Each name of a date pattern stands for a pattern that can be read."""
+    assert log4j.compiled(f"%d{{{name}}} %m").pattern
