@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from skidway.agent.parsing.added_fields import KUBERNETES
+from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.containers import CRI
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
@@ -191,10 +192,14 @@ class SourceSettings:
         at_most=LINE_BYTES_MAX,
     )
     encoding: Literal[
-        "utf-8", "latin-1", "iso-8859-15", "windows-1252", "shift-jis", "euc-jp", "gb18030",
+        "utf-8", "utf-16", "utf-16le", "utf-16be",
+        "latin-1", "iso-8859-15", "windows-1252", "shift-jis", "euc-jp", "gb18030",
         "big5", "koi8-r",
     ] = setting(
-        "encoding", "utf-8", help="How the lines are encoded. Records are always UTF-8."
+        "encoding",
+        "utf-8",
+        help="How the lines are encoded. Records are always UTF-8. utf-16: a file's byte order "
+        "mark says its byte order; without a mark it is little-endian.",
     )  # fmt: skip
     on_error: Literal["reject", "replace"] = setting(
         "on_error",
@@ -213,6 +218,10 @@ class SourceSettings:
             raise ConfigurationRefused(
                 "timestamp: a raw parser has no fields to take the time from; "
                 "use a regex or json parser"
+            )
+        if self.encoding in WIDE and self.container is not None:
+            raise ConfigurationRefused(
+                f"encoding: {self.encoding} does not go with container; runtimes write UTF-8"
             )
         if self.format is not None and self.parser != ParserSettings():
             raise ConfigurationRefused("format: a source has either a format or a parser")

@@ -23,7 +23,7 @@ from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, LineFramer, nul_bytes
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
 from skidway.agent.values.intents import Intent, Reading, crc_of
@@ -41,6 +41,9 @@ LONG_LINE_BYTES_MAX = 1 << 30
 """If a line is longer than this, the agent cuts the line after this many bytes, because the length
 in a record's origin has only 32 bits.
 """
+
+HOLE_PIECES = 16
+"""How many pieces of READ_BYTES of a hole one turn scans. A hole is a run of NUL bytes."""
 
 ACTIVE_S = 2.0
 """For this long after a read, every turn looks at the file again, even without an event."""
@@ -159,7 +162,7 @@ class FileReader:
         if found is None:
             return None
         data, end, crc, prefix_crc, tail = found
-        recipe = self._source(tracked).recipe
+        recipe = self._source(tracked).manner_of(tracked, handle).recipe
         intent = Intent(
             sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
         )  # fmt: skip
@@ -201,10 +204,12 @@ class FileReader:
         if body is None:
             return None
         body = self._up_to_limit(tracked, body)
-        end = self._source(tracked).framer.whole_records_end(body)
+        framer = self._source(tracked).manner_of(tracked, handle).framer
+        end = framer.whole_records_end(body)
         if end == 0 and len(body) == READ_BYTES:
             crc, prefix = crc_of(body), crc_of(body, tracked.read_crc)
-            tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:])
+            is_hole = nul_bytes(body) == len(body)
+            tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:], is_hole)
             self.wake(tracked)
             return None
         if end == 0:
@@ -262,23 +267,22 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans one more piece of a line that is longer than can be read at once."""
-        at = tracked.read_position + line.scanned
-        piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
-        if not self._note(tracked, handle.status(), now):
-            return None
-        newline = piece.find(b"\n")
-        used = piece[: newline + 1] if newline >= 0 else piece
-        line = LongLine(
-            line.scanned + len(used),
-            crc_of(used, line.crc),
-            crc_of(used, line.prefix_crc),
-            (line.tail + used)[-GUARD_BYTES:],
-        )
-        tracked.long_line = line
-        if used:
-            tracked.grown_at = now
-        ended = newline >= 0 or line.scanned >= LONG_LINE_BYTES_MAX
+        """Scans more of a line or a hole that is longer than can be read at once."""
+        lines = self._source(tracked).manner_of(tracked, handle).framer.lines
+        for _ in range(HOLE_PIECES if line.is_hole else 1):
+            at = tracked.read_position + line.scanned
+            piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
+            if not self._note(tracked, handle.status(), now):
+                return None
+            end = _end_in(piece, lines, is_hole=line.is_hole)
+            used = piece[: len(piece) - len(piece) % lines.unit if end is None else end]
+            line = _extended(line, used)
+            tracked.long_line = line
+            if used:
+                tracked.grown_at = now
+            if end is not None or not used or line.scanned >= LONG_LINE_BYTES_MAX:
+                break
+        ended = end is not None or line.scanned >= LONG_LINE_BYTES_MAX
         if not ended and (used or not self._stood_still(tracked, now)):
             self._wait(tracked, True, now)
             if used:
@@ -327,6 +331,24 @@ class FileReader:
         tracked = self._tracker.files.get(file)
         if tracked is not None:
             self.wake(tracked)
+
+
+def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
+    """Where a long line or hole ends in one of its pieces; None if it goes on."""
+    if not is_hole:
+        return lines.end_inside(piece)
+    end = nul_bytes(piece) // lines.unit * lines.unit
+    return end if len(piece) - end >= lines.unit else None
+
+
+def _extended(line: LongLine, used: bytes) -> LongLine:
+    return LongLine(
+        line.scanned + len(used),
+        crc_of(used, line.crc),
+        crc_of(used, line.prefix_crc),
+        (line.tail + used)[-GUARD_BYTES:],
+        line.is_hole,
+    )
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:

@@ -114,7 +114,9 @@ class Loop:
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
-            self._presses.learn(destination.recipe)
+            for recipe in (destination.recipe, destination.recipe_of_big_endian):
+                if recipe is not None:
+                    self._presses.learn(recipe)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
         """Looks at paths about which events came. everything: whether to look through all patterns,

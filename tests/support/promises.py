@@ -51,6 +51,8 @@ PROMISES = {
     "2 intent": "An intent is durable before its bytes are sent.",
     "2 new settings": "New settings begin behind the last intent.",
     "2 framing": "Framing has no memory across an intent's end.",
+    "2 byte order": "The first two bytes of a UTF-16 file decide its byte order, for good.",
+    "2 nul bytes": "A run of NUL bytes is set apart by itself; the line behind it is delivered.",
     "2 read back": "The agent sets nothing apart that it may have sent before it has read the "
     "partitions back.",
     "2 refused record": "A record that the broker refuses is lost only where no attempt arrived.",
