@@ -52,6 +52,11 @@ _UNBELIEVED = Counter(
 )
 _BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
 _SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
+_SKIPPED = Counter(
+    "skidway_agent_skipped_bytes_total",
+    "Bytes that were there when the agent first looked, and are skipped (start_at: end).",
+    ["topic"],
+)
 _SET_APART_RANGES = Counter(
     "skidway_agent_set_apart_ranges_total", "Ranges lost or uncertain.", ["topic", "certainty"]
 )
@@ -206,6 +211,12 @@ def sizes(files: int, unreadable: int) -> None:
 def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
     """A file id was given."""
     _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
+
+
+def bytes_skipped(topic: str, count: int) -> None:
+    """A file id begins behind bytes that are skipped."""
+    if count:
+        _SKIPPED.labels(topic).inc(count)
 
 
 def file_closed(path: str, file: int, length: int) -> None:

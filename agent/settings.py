@@ -141,6 +141,12 @@ class SourceSettings:
         "paths", help="Files to tail: absolute patterns with *, ?, [...] and **.", at_least=1
     )
     exclude: list[str] = setting("exclude", [], help="Patterns of paths to leave out.")
+    start_at: Literal["beginning", "end"] = setting(
+        "start_at",
+        "beginning",
+        help="Where reading begins in files that exist when the agent first looks at this pattern; "
+        "files that appear later are read from their beginning.",
+    )
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )

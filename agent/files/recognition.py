@@ -177,7 +177,18 @@ class Recognition:
         """
         new = self._whole(sighting) if sighting.found.size else None
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
-            self._births.begin(new, old)
+            self._begin(new, old)
+
+    def _begin(
+        self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0
+    ) -> TrackedFile | None:
+        """Begins a file id. If a compressed file is skipped, ends it at once, because nobody writes
+        to it.
+        """
+        new = self._births.begin(sighting, old, may_double=may_double)
+        if new is not None and new.birth.begin and is_decompressed(sighting.found.real_path):
+            self._endings.end(new)
+        return new
 
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
@@ -232,7 +243,7 @@ class Recognition:
         is_ended = original.length is not None
         if answer is Answer.SAME and is_ended and not self._known.has_copy(original):
             return self._births.go_on(sighting, original) is not None
-        return self._births.begin(sighting, original, may_double=found.size) is not None
+        return self._begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
         """Whether a copy has to wait until the agent has noticed that its original was cut. The
@@ -245,8 +256,10 @@ class Recognition:
             return False
         reason = "it is a copy of a file that is being looked at"
         self._unreadable.wait(source.topic, found.path, reason)
-        base, may_begin = sighting.base, sighting.may_begin
-        self._unopened.add(UnopenedFile(source.topic, source.topic_id, base, found, may_begin))
+        base, may_begin, skip = sighting.base, sighting.may_begin, sighting.skip
+        self._unopened.add(
+            UnopenedFile(source.topic, source.topic_id, base, found, may_begin, skip)
+        )
         return True
 
     def _mind_unopened(self, sighting: Sighting) -> None:
@@ -290,7 +303,7 @@ class Recognition:
         if old.state is FileState.OPEN and not old.is_replaying:
             self._endings.vanish(old, VANISHED)
         if found.size:
-            self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))
+            self._begin(sighting, old, may_double=min(found.size, old.length or 0))
 
     def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, now = sighting.found, sighting.now

@@ -35,6 +35,7 @@ class TailedSource:
     framer: divides the bytes into records. flush_s: how long a file must not change before its last
     record is read without its end; None for the agent's `idle.flush.ms`. big_endian: how files are
     read that begin with a big-endian byte order mark; None if the mark does not matter.
+    starts_at_end: whether the agent skips what files contain when it first looks at their pattern.
     """
 
     topic: str
@@ -44,20 +45,22 @@ class TailedSource:
     framer: Framer = field(default_factory=LineFramer)
     flush_s: float | None = None
     big_endian: Manner | None = None
+    starts_at_end: bool = False
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
         """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises
         OSError.
         """
-        usual = Manner(self.recipe, self.framer)
-        if self.big_endian is None:
-            return usual
-        if tracked.is_big_endian is None:
+        if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)
-            if len(head) < 2:  # the mark may still be written
-                return usual
-            tracked.is_big_endian = order_of(head) == UTF_16BE
-        return self.big_endian if tracked.is_big_endian else usual
+            if len(head) == 2:  # otherwise the mark may still be written
+                tracked.is_big_endian = order_of(head) == UTF_16BE
+        return self.manner(is_big_endian=bool(tracked.is_big_endian))
+
+    def manner(self, *, is_big_endian: bool) -> Manner:
+        """How files are read that begin, or do not begin, with a big-endian byte order mark."""
+        usual = Manner(self.recipe, self.framer)
+        return self.big_endian if self.big_endian is not None and is_big_endian else usual
 
 
 class Member(NamedTuple):

@@ -29,6 +29,7 @@ from skidway.agent.files.births import Births
 from skidway.agent.files.compression import is_hopeless, may_hold
 from skidway.agent.files.directories import Directories
 from skidway.agent.files.endings import VANISHED, Endings, cut_reason
+from skidway.agent.files.first_looks import FirstLooks
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Host, Status
 from skidway.agent.files.host_files import HostFiles
@@ -76,6 +77,7 @@ class Tracker:
         self._directories = Directories(host)
         self._known = KnownFiles(host, handles, self._directories)
         self._unopened = Unopened()
+        self.first_looks = FirstLooks()
         files = HostFiles(self._known, self._unopened, self._unreadable, self.news)
         self._mounts = Mounts(host)
         self._endings = Endings(handles, self._known, self.news)
@@ -243,7 +245,7 @@ class Tracker:
             if any(pattern.means(path) for pattern in source.patterns):
                 found = self._host.look(path)
                 if found is not None:
-                    self._recognition.see(Sighting(found, index, source, now))
+                    self._recognition.see(self._sighting(found, index, now))
                 return self._rotations.leads_elsewhere(path, found)
         return False
 
@@ -267,10 +269,16 @@ class Tracker:
                     linked[found.real_path] = found.path
                 if found.key not in keys:
                     keys.add(found.key)
-                    self._recognition.see(Sighting(found, index, source, now))
+                    self._recognition.see(self._sighting(found, index, now))
+        self.first_looks.end_look(self.sources)
         self._linked = linked
         self.linked_directories = frozenset(os.path.dirname(path) for path in linked)
         return lay, keys
+
+    def _sighting(self, found: Found, index: int, now: float) -> Sighting:
+        source = self.sources[index]
+        is_first = self.first_looks.is_first(source, found.path)
+        return Sighting(found, index, source, now, is_first=is_first)
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """Looks for files that the agent did not know before, and that were rotated since the last

@@ -347,6 +347,8 @@ class Loop:
     def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
         noted = self._accounts.begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now, now_ms)
+        for topic, pattern in self.tracker.first_looks.take_new():
+            changes.put_looked(topic, pattern, now_ms)
         self._unreadable.name(self.tracker)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
@@ -362,6 +364,7 @@ class Loop:
         for tracked in news.born:
             birth = tracked.birth
             events.file_began(birth.path, birth.file, birth.begin, birth.predecessor)
+            events.bytes_skipped(birth.topic, birth.skipped)
             self._register.announce(tracked, now_ms)
         for range_ in news.set_apart:
             self._accounts.lose(range_, now_ms, changes)

@@ -58,6 +58,13 @@ class Birth:
     predecessor_position: int | None = None
     born_ns: int | None = None
 
+    @property
+    def skipped(self) -> int:
+        """How many bytes were there when the agent first looked, and are skipped
+        (`start_at: end`).
+        """
+        return self.begin if self.predecessor is None else 0
+
 
 @dataclass(slots=True)
 class Tally:

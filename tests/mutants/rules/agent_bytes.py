@@ -30,17 +30,15 @@ MUTANTS = (
     Mutant(
         "the byte order is that of the source, not of the file",
         "agent/files/sources.py",
-        "        return self.big_endian if tracked.is_big_endian else usual\n",
+        "        return self.big_endian if self.big_endian is not None and is_big_endian else usual\n",
         "        return usual\n",
         (UTF_16 + "test_utf16_lines_are_delivered_however_they_are_written",),
     ),
     Mutant(
         "the byte order is decided before the mark is written",
         "agent/files/sources.py",
-        """            if len(head) < 2:  # the mark may still be written
-                return usual
-""",
-        "",
+        "            if len(head) == 2:  # otherwise the mark may still be written\n",
+        "            if head:\n",
         (UTF_16 + "test_half_a_mark_decides_nothing",),
     ),
     Mutant(
