@@ -147,6 +147,13 @@ class SourceSettings:
         help="Where reading begins in files that exist when the agent first looks at this pattern; "
         "files that appear later are read from their beginning.",
     )
+    ignore_older_ms: int | None = setting(
+        "ignore.older.ms",
+        None,
+        help="A file that was last changed longer ago than this when it is first found is not read "
+        "until it changes; without it, every file is read.",
+        at_least=3_600_000,
+    )
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )
@@ -367,6 +374,13 @@ class AgentSettings(RegistrySecuritySettings):
         help="Files held open at once; the longest idle are closed.",
         at_least=8,
     )
+    close_inactive_ms: int | None = setting(
+        "close.inactive.ms",
+        None,
+        help="How long a file that is read to its end stays open without new bytes; without it, "
+        "only max.open.files closes files.",
+        at_least=1_000,
+    )
     read_back_wait_ms: int = setting(
         "read.back.wait.ms",
         150_000,
@@ -403,6 +417,13 @@ class AgentSettings(RegistrySecuritySettings):
         """Checks values that depend on other values, or that must have a certain form."""
         if not self.sources and self.sources_dir is None:
             raise ConfigurationRefused("sources: there is none, and sources.dir is not set")
+        for source in self.sources:
+            older_ms = source.ignore_older_ms
+            if older_ms is not None and older_ms < 2 * self.reconcile_interval_ms:
+                raise ConfigurationRefused(
+                    f"source of topic {source.topic}: ignore.older.ms must be at least twice "
+                    "reconcile.interval.ms, or new files would be taken for old ones"
+                )
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
         try:

@@ -49,6 +49,7 @@ class Destination:
             recipe=self.recipe.fingerprint,
             framer=framer_of(self.recipe),
             flush_s=None if multiline is None else multiline.timeout_ms / 1000,
+            ignore_older_ms=self.settings.ignore_older_ms,
             starts_at_end=self.settings.start_at == "end",
             big_endian=None if other is None else Manner(other.fingerprint, framer_of(other)),
         )

@@ -45,6 +45,9 @@ in a record's origin has only 32 bits.
 HOLE_PIECES = 16
 """How many pieces of READ_BYTES of a hole one turn scans. A hole is a run of NUL bytes."""
 
+CLOSE_EVERY_S = 0.5
+"""Seconds between two searches for files that are idle and can be closed."""
+
 ACTIVE_S = 2.0
 """For this long after a read, every turn looks at the file again, even without an event."""
 
@@ -71,12 +74,15 @@ class FileReader:
         *,
         idle_flush_s: float,
         close_rotated_s: float,
+        close_inactive_s: float | None = None,
         may_read: Callable[[TrackedFile], bool],
     ) -> None:
         self._tracker = tracker
         self._handles = handles
         self._idle_flush_s = idle_flush_s
         self._close_rotated_s = close_rotated_s
+        self._close_inactive_s = close_inactive_s
+        self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file: until when turns look at it again
@@ -105,8 +111,11 @@ class FileReader:
 
     def look_again(self, now: float) -> None:
         """Wakes the files that were read lately, the files whose last line must be read now, and
-        the files whose id must be ended now.
+        the files whose id must be ended now. Closes files that are idle.
         """
+        if self._close_inactive_s is not None and now >= self._close_at:
+            self._close_at = now + CLOSE_EVERY_S
+            self._handles.close_idle(now - self._close_inactive_s, self._is_read)
         for file, until in list(self._active.items()):
             self._wake_file(file)
             if now >= until:
@@ -115,6 +124,15 @@ class FileReader:
             if now >= due:
                 del self._due[file]
                 self._wake_file(file)
+
+    def _is_read(self, file: int) -> bool:
+        """Whether all known bytes of a file are read and settled."""
+        tracked = self._tracker.files.get(file)
+        return tracked is None or (
+            tracked.read_position >= tracked.size
+            and not tracked.flights
+            and not tracked.is_replaying
+        )
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
         """Makes this turn's readings. The readings' intents get numbers from `sequence` + 1 on."""

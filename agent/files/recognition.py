@@ -19,6 +19,7 @@ from skidway.agent.files.generations import generation
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Host, shown
 from skidway.agent.files.host_files import HostFiles
+from skidway.agent.files.ignored import Ignored, is_old
 from skidway.agent.files.likeness import begins_like, compare
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
@@ -49,6 +50,7 @@ class Recognition:
         births: Births,
         endings: Endings,
     ) -> None:
+        self.ignored = Ignored()
         self._host = host
         self._handles = handles
         self._sources = sources
@@ -175,9 +177,27 @@ class Recognition:
         """Begins a file id for a new file if the file is no copy. old: the known file that had the
         new file's inode before.
         """
-        new = self._whole(sighting) if sighting.found.size else None
+        if not sighting.found.size or self._is_ignored(sighting):
+            return
+        new = self._whole(sighting)
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
             self._begin(new, old)
+
+    def _is_ignored(self, sighting: Sighting) -> bool:
+        """Whether a new file is too old to be read. A rotated file, a file that was found before,
+        and a file that may contain bytes of a known file are never too old.
+        """
+        found, source = sighting.found, sighting.source
+        if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
+            return False
+        if not self._now_ms:
+            return True  # the first look, which is about to begin, decides
+        if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
+            return False
+        if is_decompressed(found.real_path) and any(map(self._known.gone, sighting.bases)):
+            return False
+        self.ignored.add(source.topic, found)
+        return True
 
     def _begin(
         self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0

@@ -36,6 +36,7 @@ class TailedSource:
     record is read without its end; None for the agent's `idle.flush.ms`. big_endian: how files are
     read that begin with a big-endian byte order mark; None if the mark does not matter.
     starts_at_end: whether the agent skips what files contain when it first looks at their pattern.
+    ignore_older_ms: files that changed longer ago are not read; None if all files are read.
     """
 
     topic: str
@@ -46,6 +47,7 @@ class TailedSource:
     flush_s: float | None = None
     big_endian: Manner | None = None
     starts_at_end: bool = False
+    ignore_older_ms: int | None = None
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
         """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises

@@ -85,6 +85,7 @@ class Tracker:
         self._recognition = recognition = Recognition(
             host, handles, self.sources, files, births, self._endings
         )
+        self.ignored = recognition.ignored
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
         self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
@@ -219,6 +220,7 @@ class Tracker:
         self._unreadable.begin_look()
         self._endings.begin_look(now, now_ms)
         self._look_for_mounts(now)
+        self.ignored.begin_look()
         lay, keys = self._scan(now)
         self._look_for_generations(lay, now, now_ms)
         for unopened in self._unopened.all():

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from skidway.agent import events
 from skidway.agent.accounts.leaving import obstacles
 from skidway.agent.cluster.destinations import Destination
+from skidway.agent.files.ignored import Left
 from skidway.agent.files.reading import Taken
 from skidway.agent.loop.parts import Surroundings, make_parts
 from skidway.agent.loop.schedule import Schedule
@@ -253,6 +254,7 @@ class Loop:
         self._refused.take(settled.refusals, self._clock.monotonic())
 
     def _gather(self, now: float) -> _Turn:
+        self._handles.now = now
         changes, self._first = self._first or Changes(), None
         now_ms = self._clock.time_ms()
         self._accounts.read_clock(now_ms, self._sealed)
@@ -352,6 +354,8 @@ class Loop:
         self._unreadable.name(self.tracker)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+        for topic in self.tracker.ignored.end_look():
+            events.files_ignored(topic, *self.tracker.ignored.by_topic.get(topic, Left()))
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
         events.sizes(open_ids, unreadable)

@@ -170,11 +170,13 @@ class _Maker:
         def may_read(tracked: TrackedFile) -> bool:
             return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)
 
+        inactive_ms = self._settings.close_inactive_ms
         return FileReader(
             tracker,
             self._handles,
             idle_flush_s=self._settings.idle_flush_ms / 1000,
             close_rotated_s=self._settings.close_rotated_ms / 1000,
+            close_inactive_s=None if inactive_ms is None else inactive_ms / 1000,
             may_read=may_read,
         )
 

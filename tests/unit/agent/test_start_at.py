@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_kil
 
 @promise("1 start at the end")
 def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
-    """If a file that could not be opened at the first look is cut, it is read from its beginning."""
+    """If a file that could not be opened at the first look is cut, it is read whole."""
     world = world_of()
     world.files.append(PATH, b"old old old\n").unreadable = True
     started(world)
