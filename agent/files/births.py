@@ -47,7 +47,7 @@ class Births:
             begin = self._beginning(sighting, handle)
         except OSError as error:
             handle.close()
-            self._unreadable.add(sighting.source.topic, sighting.found.path, error)
+            self._put_off(sighting, error)
             return None
         mark = Mark(begin, 0)
         new = self._begin(sighting, handle, mark, (mark,) if begin else (), old)
@@ -96,15 +96,19 @@ class Births:
             if handle is None:
                 raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
         except OSError as error:
-            self._unreadable.add(sighting.source.topic, found.path, error)
-            topic, topic_id = sighting.source.topic, sighting.source.topic_id
-            self._unopened.add(
-                UnopenedFile(
-                    topic, topic_id, sighting.base, found, sighting.may_begin, sighting.skip
-                )
-            )
+            self._put_off(sighting, error)
             return None
         return handle
+
+    def _put_off(self, sighting: Sighting, error: OSError) -> None:
+        found, source = sighting.found, sighting.source
+        self._unreadable.add(source.topic, found.path, error)
+        self._unopened.add(
+            UnopenedFile(
+                source.topic, source.topic_id, sighting.base, found, sighting.may_begin,
+                sighting.skip,
+            )
+        )  # fmt: skip
 
     def _beginning(self, sighting: Sighting, handle: Handle) -> int:
         """The position at which a new file begins. With `start_at: end`, a compressed file begins
@@ -132,7 +136,7 @@ class Births:
         found, source = sighting.found, sighting.source
         try:
             fingerprint = fingerprint_of(handle.read, found.size)
-            is_skipped = marks == (begin,) and is_decompressed(found.real_path)
+            is_skipped = begin == Mark(found.size, 0) and is_decompressed(found.real_path)
             # To read the last bytes of a compressed file, all of it would be decompressed.
             before = 0 if is_skipped else min(GUARD_BYTES, begin.position)
             tail = handle.read(before, begin.position - before)

@@ -42,7 +42,7 @@ LONG_LINE_BYTES_MAX = 1 << 30
 in a record's origin has only 32 bits.
 """
 
-HOLE_PIECES = 16
+HOLE_PIECES = 4
 """How many pieces of READ_BYTES of a hole one turn scans. A hole is a run of NUL bytes."""
 
 CLOSE_EVERY_S = 0.5

@@ -622,16 +622,14 @@ MUTANTS = (
     Mutant(
         "a file that cannot be opened is named and not written down",
         "agent/files/births.py",
-        (
-            "            self._unopened.add(\n"
-            "                UnopenedFile(\n"
-            "                    topic, topic_id, sighting.base, found, sighting.may_begin, "
-            "sighting.skip\n"
-            "                )\n"
-            "            )\n"
-        ),
-        """            del topic, topic_id
+        """        self._unopened.add(
+            UnopenedFile(
+                source.topic, source.topic_id, sighting.base, found, sighting.may_begin,
+                sighting.skip,
+            )
+        )  # fmt: skip
 """,
+        "",
         (
             "tests/unit/agent/files/test_strays.py::"
             "test_what_goes_away_before_it_can_be_read_is_declared",

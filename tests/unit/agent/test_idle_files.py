@@ -187,3 +187,23 @@ def test_bytes_of_a_file_that_was_deleted_after_it_was_closed_are_declared() -> 
     world.settle()
     assert world.values() == ["one"]
     assert len(world.losses()) == 1
+
+
+@promise("1 old files")
+@pytest.mark.parametrize("pattern", ["/log/*.log", "/log/a.log", "/log/*"])
+def test_an_old_file_that_goes_away_is_no_loss(pattern: str) -> None:
+    """If an ignored file is deleted or rotated, no loss is declared, and the next file at its path
+    is read whole."""
+    world = world_of(pattern)
+    old_file(world)
+    old_file(world, path="/log/b.log")
+    started(world)
+    world.files.delete("/log/b.log")
+    world.settle()
+    world.files.rename(PATH, PATH + ".1")
+    world.files.append(PATH, b"new\n")
+    world.settle()
+    world.files.delete(PATH + ".1")
+    world.settle()
+    assert world.values() == ["new"]
+    assert world.losses() == []
