@@ -76,11 +76,20 @@ def with_replays(given: AgentSettings) -> AgentSettings:
 
 
 def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
-    """The source of the files that replay the repaired lines of `source`."""
+    """The source of the files that replay the repaired lines of `source`. It reads these files from
+    their beginnings, however old they are.
+    """
     own = {each.name: getattr(source, each.name) for each in fields(source)}
     directory = escape(str(replay_directory(state_dir, source.topic).absolute()))
     paths = [f"{directory}/*{REPLAY_SUFFIX}"]
-    return ReplaySource(**{**own, "paths": paths, "exclude": [], "max_line_bytes": LINE_BYTES_MAX})
+    other = {
+        "paths": paths,
+        "exclude": [],
+        "max_line_bytes": LINE_BYTES_MAX,
+        "start_at": "beginning",
+        "ignore_older_ms": None,
+    }
+    return ReplaySource(**{**own, **other})
 
 
 def replay_directory(state_dir: Path, topic: str) -> Path:

@@ -52,6 +52,19 @@ _UNBELIEVED = Counter(
 )
 _BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
 _SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
+_SKIPPED = Counter(
+    "skidway_agent_skipped_bytes_total",
+    "Bytes that were there when the agent first looked, and are skipped (start_at: end).",
+    ["topic"],
+)
+_IGNORED = Gauge(
+    "skidway_agent_ignored_files", "Files that are not read (ignore.older.ms).", ["topic"]
+)
+_IGNORED_BYTES = Gauge(
+    "skidway_agent_ignored_bytes",
+    "Their bytes; those of compressed files that were not opened count as none.",
+    ["topic"],
+)
 _SET_APART_RANGES = Counter(
     "skidway_agent_set_apart_ranges_total", "Ranges lost or uncertain.", ["topic", "certainty"]
 )
@@ -214,6 +227,19 @@ def sizes(files: int, unreadable: int) -> None:
 def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
     """A file id was given."""
     _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
+
+
+def bytes_skipped(topic: str, count: int) -> None:
+    """A file id begins behind bytes that are skipped."""
+    if count:
+        _SKIPPED.labels(topic).inc(count)
+
+
+def files_ignored(topic: str, files: int, size: int, path: str) -> None:
+    """A look found another number of files that are too old to be read. path: one of them."""
+    _IGNORED.labels(topic).set(files)
+    _IGNORED_BYTES.labels(topic).set(size)
+    _log.info("files_ignored", topic=topic, files=files, bytes=size, path=path)
 
 
 def file_closed(path: str, file: int, length: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from skidway.agent.parsing.added_fields import KUBERNETES
+from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.containers import CRI
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
@@ -216,6 +217,19 @@ class SourceSettings:
         "paths", help="Files to tail: absolute patterns with *, ?, [...] and **.", at_least=1
     )
     exclude: list[str] = setting("exclude", [], help="Patterns of paths to leave out.")
+    start_at: Literal["beginning", "end"] = setting(
+        "start_at",
+        "beginning",
+        help="Where reading begins in files that exist when the agent first looks at this pattern; "
+        "files that appear later are read from their beginning.",
+    )
+    ignore_older_ms: int | None = setting(
+        "ignore.older.ms",
+        None,
+        help="A file that was last changed longer ago than this when it is first found is not read "
+        "until it changes; without it, every file is read.",
+        at_least=3_600_000,
+    )
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )
@@ -270,10 +284,14 @@ class SourceSettings:
         at_most=LINE_BYTES_MAX,
     )
     encoding: Literal[
-        "utf-8", "latin-1", "iso-8859-15", "windows-1252", "shift-jis", "euc-jp", "gb18030",
+        "utf-8", "utf-16", "utf-16le", "utf-16be",
+        "latin-1", "iso-8859-15", "windows-1252", "shift-jis", "euc-jp", "gb18030",
         "big5", "koi8-r",
     ] = setting(
-        "encoding", "utf-8", help="How the lines are encoded. Records are always UTF-8."
+        "encoding",
+        "utf-8",
+        help="How the lines are encoded. Records are always UTF-8. utf-16: a file's byte order "
+        "mark says its byte order; without a mark it is little-endian.",
     )  # fmt: skip
     on_error: Literal["reject", "replace"] = setting(
         "on_error",
@@ -299,14 +317,11 @@ class SourceSettings:
                 "timestamp: a raw parser has no fields to take the time from; "
                 "use a parser of another type"
             )
-        if self.format is not None and self.parser != ParserSettings():
-            raise ConfigurationRefused("format: a source has either a format or a parser")
-        has_times = self.format is not None or self.parser.type in ("log4j", "python")
-        if self.timezone is not None and (not has_times or self.timestamp is not None):
+        if self.encoding in WIDE and self.container is not None:
             raise ConfigurationRefused(
-                "timezone: it belongs to format, and to a log4j or python parser; beside "
-                "timestamp, set timestamp.timezone"
+                f"encoding: {self.encoding} does not go with container; runtimes write UTF-8"
             )
+        self._check_format()
         if self.parser.types and self.schema is not None:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")
         if self.partitioning == "key" and self.key is None:
@@ -315,6 +330,16 @@ class SourceSettings:
             raise ConfigurationRefused("parser.columns: the schema already says which keys count")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
+
+    def _check_format(self) -> None:
+        if self.format is not None and self.parser != ParserSettings():
+            raise ConfigurationRefused("format: a source has either a format or a parser")
+        has_times = self.format is not None or self.parser.type in ("log4j", "python")
+        if self.timezone is not None and (not has_times or self.timestamp is not None):
+            raise ConfigurationRefused(
+                "timezone: it belongs to format, and to a log4j or python parser; beside "
+                "timestamp, set timestamp.timezone"
+            )
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
@@ -448,6 +473,13 @@ class AgentSettings(RegistrySecuritySettings):
         help="Files held open at once; the longest idle are closed.",
         at_least=8,
     )
+    close_inactive_ms: int | None = setting(
+        "close.inactive.ms",
+        None,
+        help="How long a file that is read to its end stays open without new bytes; without it, "
+        "only max.open.files closes files.",
+        at_least=1_000,
+    )
     read_back_wait_ms: int = setting(
         "read.back.wait.ms",
         150_000,
@@ -484,6 +516,13 @@ class AgentSettings(RegistrySecuritySettings):
         """Checks values that depend on other values, or that must have a certain form."""
         if not self.sources and self.sources_dir is None:
             raise ConfigurationRefused("sources: there is none, and sources.dir is not set")
+        for source in self.sources:
+            older_ms = source.ignore_older_ms
+            if older_ms is not None and older_ms < 2 * self.reconcile_interval_ms:
+                raise ConfigurationRefused(
+                    f"source of topic {source.topic}: ignore.older.ms must be at least twice "
+                    "reconcile.interval.ms, or new files would be taken for old ones"
+                )
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
         try:

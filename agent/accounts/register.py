@@ -89,6 +89,8 @@ class Register:
         to this length.
         """
         for tracked in list(self._tracker.ended.values()):
+            if not tracked.announced_ms:
+                continue  # a skipped compressed file ends before it is announced
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

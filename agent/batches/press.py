@@ -31,10 +31,12 @@ from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
-from skidway.agent.parsing.framing import Framer, Frames
+from skidway.agent.parsing.byte_order import mark_of
+from skidway.agent.parsing.framing import Framer, Frames, nul_bytes
 from skidway.agent.parsing.parser import (
     ENCODING,
     NO_TIME,
+    NUL_BYTES,
     SCHEMA,
     TOO_LONG,
     Parsed,
@@ -144,6 +146,23 @@ class _Lines:
         self.files = np.array([r.intent.file for r in readings], np.int64)
         self.values = line_columns.cut(data, self.frames)
 
+    @property
+    def holes(self) -> Int64s:
+        """The rows that are runs of NUL bytes in place of lines."""
+        is_hole = self.frames.is_hole
+        return np.empty(0, np.int64) if is_hole is None else np.flatnonzero(is_hole)
+
+    def texts(self, encoding: str) -> pa.BinaryArray:
+        """The values without the byte order mark with which a file may begin."""
+        mark, texts = mark_of(encoding), self.values
+        at_beginning = [i for i, reading in enumerate(self.readings) if not reading.intent.first]
+        for row in np.searchsorted(self.owner, at_beginning).tolist() if mark else ():
+            value = texts[row].as_py()
+            if value.startswith(mark):
+                text = pa.array([value[len(mark) :]], pa.binary())
+                texts = pa.concat_arrays([texts[:row], text, texts[row + 1 :]])
+        return texts
+
     def records(
         self, rows: Int64s, times: Int64s, values: pa.BinaryArray, keys: pa.BinaryArray | None
     ) -> _Records:
@@ -159,7 +178,7 @@ class _Lines:
         return owner, RejectedLine(
             reason=reject.reason,
             detail=reject.detail,
-            line=self.values[row].as_py(),
+            line=b"" if reject.reason == NUL_BYTES else self.values[row].as_py(),
             host=reading.host,
             path=reading.path,
             file=reading.intent.file,
@@ -229,14 +248,20 @@ class Press:
         )
 
     def _parse(self, lines: _Lines, read_ms: int) -> _Parsed:
-        too_long = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
+        holes, texts = lines.holes, lines.texts(self.recipe.encoding)
+        large = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
+        too_long = np.setdiff1d(large, holes)
         rejects = [Reject(int(row), TOO_LONG, "longer than max.line.bytes") for row in too_long]
-        if len(too_long):
-            fitting = np.delete(np.arange(len(lines.values)), too_long)
-            taken = self._parser.parse(lines.values.take(pa.array(fitting)), read_ms)
+        rejects += [
+            Reject(row, NUL_BYTES, _hole_detail(int(lines.frames.length[row])))
+            for row in holes.tolist()
+        ]
+        if rejects:
+            fitting = np.delete(np.arange(len(texts)), np.union1d(too_long, holes))
+            taken = self._parser.parse(texts.take(pa.array(fitting)), read_ms)
             parsed = in_places(taken, fitting)
         else:
-            parsed = self._parser.parse(lines.values, read_ms)
+            parsed = self._parser.parse(texts, read_ms)
         paths = [reading.path for reading in lines.readings]
         batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows])
         parsed = replace(parsed, batch=batch)
@@ -383,12 +408,16 @@ class Press:
 
 
 def _overlong(reading: Reading) -> tuple[int, RejectedLine]:
-    """Rejects an over-long line, of which only the head was read."""
+    """Rejects an over-long line or a large hole, of which only the head was read. A range whose
+    head has only NUL bytes is a hole, because a hole and a line are never in one range of this
+    kind.
+    """
     intent = reading.intent
+    is_hole = nul_bytes(reading.data) == len(reading.data)
     line = RejectedLine(
-        reason=TOO_LONG,
-        detail="longer than max.line.bytes",
-        line=reading.data,
+        reason=NUL_BYTES if is_hole else TOO_LONG,
+        detail=_hole_detail(intent.length) if is_hole else "longer than max.line.bytes",
+        line=b"" if is_hole else reading.data,
         host=reading.host,
         path=reading.path,
         file=intent.file,
@@ -396,6 +425,10 @@ def _overlong(reading: Reading) -> tuple[int, RejectedLine]:
         length=intent.length,
     )
     return 0, line
+
+
+def _hole_detail(size: int) -> str:
+    return f"{size:,} NUL bytes are in place of lines"
 
 
 def _check_key(recipe: Recipe, codec: Codec) -> None:

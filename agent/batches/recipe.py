@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from skidway.agent.parsing import derived, replayed
 from skidway.agent.parsing.added_fields import AddedFields, path_groups
+from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, UTF_16LE
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.csv_lines import CsvParser
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
@@ -229,7 +230,9 @@ def recipe_of(
     rejected_schema: Schema,
     batch_bytes: int,
 ) -> Recipe:
-    """The recipe for bytes that are read from now on."""
+    """The recipe for bytes that are read from now on. With `encoding: utf-16`, it is the recipe for
+    little-endian files.
+    """
     time, multiline = source.timestamp, source.multiline
     has_names = source.parser.type in _BY_NAME or source.parser.json_field is not None
     recipe = Recipe(
@@ -247,7 +250,7 @@ def recipe_of(
         partitioning=source.partitioning or ("file" if source.key is None else "key"),
         line_bytes=source.max_line_bytes,
         batch_bytes=batch_bytes,
-        encoding=source.encoding,
+        encoding=UTF_16LE if source.encoding == UTF_16 else source.encoding,
         on_error=source.on_error,
         multiline=None if multiline is None else multiline.rule,
         container=source.container,
@@ -263,6 +266,13 @@ def recipe_of(
         json_field=source.parser.json_field,
     )
     return at_present(recipe)
+
+
+def big_endian(source: SourceSettings, recipe: Recipe) -> Recipe | None:
+    """The recipe for those files of a source that begin with a big-endian byte order mark; None if
+    the source does not ask for the mark.
+    """
+    return replace(recipe, encoding=UTF_16BE) if source.encoding == UTF_16 else None
 
 
 def derived_schema(source: SourceSettings) -> str:
@@ -303,7 +313,7 @@ def framer_of(recipe: Recipe) -> Framer:
     if recipe.is_replay:
         return LineFramer()  # one line of a replay has a whole record
     if recipe.multiline is None and recipe.container is None:
-        return LineFramer()
+        return LineFramer(recipe.encoding)
     return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
 
 

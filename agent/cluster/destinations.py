@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skidway.agent.batches.recipe import Recipe, framer_of
+from skidway.agent.batches.recipe import Recipe, big_endian, framer_of
 from skidway.agent.files.patterns import Pattern
-from skidway.agent.files.sources import TailedSource
+from skidway.agent.files.sources import Manner, TailedSource
 from skidway.agent.settings import SourceSettings
 from skidway.kafka.source import Source
 
@@ -33,9 +33,15 @@ class Destination:
     data: Source
     rejected: Source
 
+    @property
+    def recipe_of_big_endian(self) -> Recipe | None:
+        """The recipe for files that begin with a big-endian byte order mark, if it is another."""
+        return big_endian(self.settings, self.recipe)
+
     def tailed(self) -> TailedSource:
         """The part of this destination that the tracker needs."""
         exclude, multiline = tuple(self.settings.exclude), self.settings.multiline
+        other = self.recipe_of_big_endian
         return TailedSource(
             topic=self.data.topic,
             topic_id=self.data.topic_id,
@@ -43,4 +49,7 @@ class Destination:
             recipe=self.recipe.fingerprint,
             framer=framer_of(self.recipe),
             flush_s=None if multiline is None else multiline.timeout_ms / 1000,
+            ignore_older_ms=self.settings.ignore_older_ms,
+            starts_at_end=self.settings.start_at == "end",
+            big_endian=None if other is None else Manner(other.fingerprint, framer_of(other)),
         )

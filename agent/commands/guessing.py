@@ -17,6 +17,7 @@ import yaml
 from skidway.agent.commands import unnamed_formats
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import containers, derived
+from skidway.agent.parsing.byte_order import UTF_16BE, UTF_16LE, mark_of
 from skidway.agent.parsing.containers import CRI, DOCKER
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.parsing.lines import cut
@@ -155,6 +156,8 @@ def _read(path: Path, lines_max: int) -> _Sample:
         raise SkidwayError(f"{path} is empty; guess needs some lines")
     if data.startswith(_COMPRESSED):
         raise SkidwayError(f"{path} is compressed; decompress it for guess")
+    if data.startswith((mark_of(UTF_16LE), mark_of(UTF_16BE))):
+        raise SkidwayError(f"{path} is UTF-16, which guess cannot read; set encoding: utf-16")
     end = 0
     for _ in range(lines_max):
         found = data.find(b"\n", end)

@@ -95,6 +95,7 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
         "topic": tracked.birth.topic,
         "state": tracked.state.value,
         "begin": tracked.birth.begin,
+        "skipped": tracked.birth.skipped,
         "position": tracked.position,
         "predecessor": tracked.birth.predecessor,
         "bytes": tally.total + tracked.pending,

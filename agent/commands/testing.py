@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from skidway.agent.files.patterns import Pattern
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.byte_order import UTF_16, order_of
+from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.agent.validation.checks import schema_text
 from skidway.agent.validation.excerpts import excerpt
@@ -47,7 +48,9 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
         raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
     is_cut = len(data) > READ_BYTES
     if is_cut:
-        data = data[: data.rfind(b"\n", 0, READ_BYTES) + 1] or data[:READ_BYTES]
+        encoding = order_of(data) if source.encoding == UTF_16 else source.encoding
+        data = data[:READ_BYTES]
+        data = data[: LineFramer(encoding).whole_records_end(data)] or data
     registry = RegistryClient(
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )

@@ -263,7 +263,11 @@ class Inquiry:
         birth = tracked.birth
         if not birth.topic_id or (source.topic, source.topic_id) != (birth.topic, birth.topic_id):
             return None
-        return self._presses.recipe(source.recipe)
+        try:
+            manner = source.manner_of(tracked, self._handles.get(tracked))
+        except (Moved, OSError):
+            return self._presses.recipe(source.recipe)
+        return self._presses.recipe(manner.recipe)
 
     # --- deciding -------------------------------------------------------------------------------
 

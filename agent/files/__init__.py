@@ -22,6 +22,8 @@ decompressed   reads the plain bytes of a compressed file
 plain_sizes    measures how many plain bytes a compressed file has
 copies         copies of logs: not read, or read only from where the original was cut
 known          all known files: by id, by inode, by the path at which they were written
+first_looks    where reading begins in files that were there at the first look
+ignored        counts the files that are too old to be read
 births         how file ids begin
 endings        how file ids end
 host_files     the owners of all that is known about the host's files, in one value

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import os
 
+from skidway.agent.files.decompressed import is_decompressed
+from skidway.agent.files.first_looks import last_record_begin
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Handle, Host, shown
 from skidway.agent.files.host_files import HostFiles
 from skidway.agent.files.likeness import open_at
 from skidway.agent.files.sighting import Sighting
+from skidway.agent.parsing.byte_order import UTF_16BE, order_of
 from skidway.agent.values import identity
 from skidway.agent.values.found import UnopenedFile
 from skidway.agent.values.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
@@ -31,15 +34,25 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins the file id of a new file at its first byte. Returns None if the file cannot be
-        read.
+        """Begins the file id of a new file at its first byte, or behind the bytes that are skipped.
+        Returns None if the file cannot be read.
 
         old: the known file with the same inode or the same bytes. may_double: how many of the new
         file's first bytes may have been delivered already, as bytes of the old file.
         """
-        new = self._begin(sighting, self.open(sighting), Mark(0, 0), (), old)
-        if new is not None and old is not None and may_double:
-            self._news.may_double(new, 0, may_double, old)
+        handle = self.open(sighting)
+        if handle is None:
+            return None
+        try:
+            begin = self._beginning(sighting, handle)
+        except OSError as error:
+            handle.close()
+            self._put_off(sighting, error)
+            return None
+        mark = Mark(begin, 0)
+        new = self._begin(sighting, handle, mark, (mark,) if begin else (), old)
+        if new is not None and old is not None and may_double > begin:
+            self._news.may_double(new, begin, may_double, old)
         return new
 
     def go_on(
@@ -83,13 +96,32 @@ class Births:
             if handle is None:
                 raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
         except OSError as error:
-            self._unreadable.add(sighting.source.topic, found.path, error)
-            topic, topic_id = sighting.source.topic, sighting.source.topic_id
-            self._unopened.add(
-                UnopenedFile(topic, topic_id, sighting.base, found, sighting.may_begin)
-            )
+            self._put_off(sighting, error)
             return None
         return handle
+
+    def _put_off(self, sighting: Sighting, error: OSError) -> None:
+        found, source = sighting.found, sighting.source
+        self._unreadable.add(source.topic, found.path, error)
+        self._unopened.add(
+            UnopenedFile(
+                source.topic, source.topic_id, sighting.base, found, sighting.may_begin,
+                sighting.skip,
+            )
+        )  # fmt: skip
+
+    def _beginning(self, sighting: Sighting, handle: Handle) -> int:
+        """The position at which a new file begins. With `start_at: end`, a compressed file begins
+        at its end, and another file at its last unfinished line.
+        """
+        found, skip = sighting.found, self._unopened.skip_of(sighting)
+        if not skip:
+            return 0
+        if is_decompressed(found.real_path):
+            return found.size
+        is_big_endian = order_of(handle.read(2, 0)) == UTF_16BE
+        framer = sighting.source.manner(is_big_endian=is_big_endian).framer
+        return last_record_begin(handle, min(skip, found.size), framer)
 
     def _begin(
         self,
@@ -104,7 +136,9 @@ class Births:
         found, source = sighting.found, sighting.source
         try:
             fingerprint = fingerprint_of(handle.read, found.size)
-            before = min(GUARD_BYTES, begin.position)
+            is_skipped = begin == Mark(found.size, 0) and is_decompressed(found.real_path)
+            # To read the last bytes of a compressed file, all of it would be decompressed.
+            before = 0 if is_skipped else min(GUARD_BYTES, begin.position)
             tail = handle.read(before, begin.position - before)
         except OSError as error:
             handle.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import islice
 
 from skidway.agent.files.host import Handle, Host, Status
@@ -25,12 +26,14 @@ class Moved(Exception):
 
 
 class Handles:
-    """Owns every descriptor of a log file."""
+    """Owns every descriptor of a log file. now: the time (s) of this turn."""
 
     def __init__(self, host: Host, limit: int) -> None:
         self._host = host
         self._limit = limit
         self._open: OrderedDict[int, Handle] = OrderedDict()
+        self._used: dict[int, float] = {}
+        self.now = 0.0
 
     def __len__(self) -> int:
         return len(self._open)
@@ -50,6 +53,7 @@ class Handles:
         handle = self._open.get(tracked.file)
         if handle is not None:
             self._open.move_to_end(tracked.file)
+            self._used[tracked.file] = self.now
             return handle
         handle = self._opened_as(tracked, tracked.location)
         if handle is None:
@@ -65,6 +69,7 @@ class Handles:
     def keep(self, file: int, handle: Handle) -> None:
         """Takes over an open handle."""
         self._open[file] = handle
+        self._used[file] = self.now
         while len(self._open) > self._limit:
             self._close_oldest()
 
@@ -72,7 +77,18 @@ class Handles:
         """Closes a file's handle, if it is open."""
         handle = self._open.pop(file, None)
         if handle is not None:
+            del self._used[file]
             handle.close()
+
+    def close_idle(self, before: float, may_close: Callable[[int], bool]) -> None:
+        """Closes files that were last used before a time, if they still have a name: a deleted file
+        cannot be opened again.
+        """
+        for file in list(islice(self._open, OLDEST)):
+            if self._used[file] >= before:
+                break
+            if may_close(file) and _has_name(self._open[file]):
+                self.drop(file)
 
     def close(self) -> None:
         """Closes all handles."""
@@ -104,7 +120,7 @@ class Handles:
         """
         oldest = list(islice(self._open, OLDEST))
         file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])
-        self._open.pop(file).close()
+        self.drop(file)
 
 
 def _has_name(handle: Handle) -> bool:

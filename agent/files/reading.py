@@ -23,7 +23,7 @@ from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, LineFramer, nul_bytes
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
 from skidway.agent.values.intents import Intent, Reading, crc_of
@@ -41,6 +41,12 @@ LONG_LINE_BYTES_MAX = 1 << 30
 """If a line is longer than this, the agent cuts the line after this many bytes, because the length
 in a record's origin has only 32 bits.
 """
+
+HOLE_PIECES = 4
+"""How many pieces of READ_BYTES of a hole one turn scans. A hole is a run of NUL bytes."""
+
+CLOSE_EVERY_S = 0.5
+"""Seconds between two searches for files that are idle and can be closed."""
 
 ACTIVE_S = 2.0
 """For this long after a read, every turn looks at the file again, even without an event."""
@@ -68,12 +74,15 @@ class FileReader:
         *,
         idle_flush_s: float,
         close_rotated_s: float,
+        close_inactive_s: float | None = None,
         may_read: Callable[[TrackedFile], bool],
     ) -> None:
         self._tracker = tracker
         self._handles = handles
         self._idle_flush_s = idle_flush_s
         self._close_rotated_s = close_rotated_s
+        self._close_inactive_s = close_inactive_s
+        self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file: until when turns look at it again
@@ -110,8 +119,11 @@ class FileReader:
 
     def look_again(self, now: float) -> None:
         """Wakes the files that were read lately, the files whose last line must be read now, and
-        the files whose id must be ended now.
+        the files whose id must be ended now. Closes files that are idle.
         """
+        if self._close_inactive_s is not None and now >= self._close_at:
+            self._close_at = now + CLOSE_EVERY_S
+            self._handles.close_idle(now - self._close_inactive_s, self._is_read)
         for file, until in list(self._active.items()):
             self._wake_file(file)
             if now >= until:
@@ -120,6 +132,15 @@ class FileReader:
             if now >= due:
                 del self._due[file]
                 self._wake_file(file)
+
+    def _is_read(self, file: int) -> bool:
+        """Whether all known bytes of a file are read and settled."""
+        tracked = self._tracker.files.get(file)
+        return tracked is None or (
+            tracked.read_position >= tracked.size
+            and not tracked.flights
+            and not tracked.is_replaying
+        )
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
         """Makes this turn's readings. The readings' intents get numbers from `sequence` + 1 on."""
@@ -167,7 +188,7 @@ class FileReader:
         if found is None:
             return None
         data, end, crc, prefix_crc, tail = found
-        recipe = self._source(tracked).recipe
+        recipe = self._source(tracked).manner_of(tracked, handle).recipe
         intent = Intent(
             sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
         )  # fmt: skip
@@ -209,10 +230,12 @@ class FileReader:
         if body is None:
             return None
         body = self._up_to_limit(tracked, body)
-        end = self._source(tracked).framer.whole_records_end(body)
+        framer = self._source(tracked).manner_of(tracked, handle).framer
+        end = framer.whole_records_end(body)
         if end == 0 and len(body) == READ_BYTES:
             crc, prefix = crc_of(body), crc_of(body, tracked.read_crc)
-            tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:])
+            is_hole = nul_bytes(body) == len(body)
+            tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:], is_hole)
             self.wake(tracked)
             return None
         if end == 0:
@@ -270,23 +293,22 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans one more piece of a line that is longer than can be read at once."""
-        at = tracked.read_position + line.scanned
-        piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
-        if not self._note(tracked, handle.status(), now):
-            return None
-        newline = piece.find(b"\n")
-        used = piece[: newline + 1] if newline >= 0 else piece
-        line = LongLine(
-            line.scanned + len(used),
-            crc_of(used, line.crc),
-            crc_of(used, line.prefix_crc),
-            (line.tail + used)[-GUARD_BYTES:],
-        )
-        tracked.long_line = line
-        if used:
-            tracked.grown_at = now
-        ended = newline >= 0 or line.scanned >= LONG_LINE_BYTES_MAX
+        """Scans more of a line or a hole that is longer than can be read at once."""
+        lines = self._source(tracked).manner_of(tracked, handle).framer.lines
+        for _ in range(HOLE_PIECES if line.is_hole else 1):
+            at = tracked.read_position + line.scanned
+            piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
+            if not self._note(tracked, handle.status(), now):
+                return None
+            end = _end_in(piece, lines, is_hole=line.is_hole)
+            used = piece[: len(piece) - len(piece) % lines.unit if end is None else end]
+            line = _extended(line, used)
+            tracked.long_line = line
+            if used:
+                tracked.grown_at = now
+            if end is not None or not used or line.scanned >= LONG_LINE_BYTES_MAX:
+                break
+        ended = end is not None or line.scanned >= LONG_LINE_BYTES_MAX
         if not ended and (used or not self._stood_still(tracked, now)):
             self._wait(tracked, True, now)
             if used:
@@ -335,6 +357,24 @@ class FileReader:
         tracked = self._tracker.files.get(file)
         if tracked is not None:
             self.wake(tracked)
+
+
+def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
+    """Where a long line or hole ends in one of its pieces; None if it goes on."""
+    if not is_hole:
+        return lines.end_inside(piece)
+    end = nul_bytes(piece) // lines.unit * lines.unit
+    return end if len(piece) - end >= lines.unit else None
+
+
+def _extended(line: LongLine, used: bytes) -> LongLine:
+    return LongLine(
+        line.scanned + len(used),
+        crc_of(used, line.crc),
+        crc_of(used, line.prefix_crc),
+        (line.tail + used)[-GUARD_BYTES:],
+        line.is_hole,
+    )
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:

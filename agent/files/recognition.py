@@ -19,6 +19,7 @@ from skidway.agent.files.generations import generation
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Host, shown
 from skidway.agent.files.host_files import HostFiles
+from skidway.agent.files.ignored import Ignored, is_old
 from skidway.agent.files.likeness import begins_like, compare
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
@@ -49,6 +50,7 @@ class Recognition:
         births: Births,
         endings: Endings,
     ) -> None:
+        self.ignored = Ignored()
         self._host = host
         self._handles = handles
         self._sources = sources
@@ -175,9 +177,38 @@ class Recognition:
         """Begins a file id for a new file if the file is no copy. old: the known file that had the
         new file's inode before.
         """
-        new = self._whole(sighting) if sighting.found.size else None
+        if not sighting.found.size or self._is_ignored(sighting):
+            return
+        new = self._whole(sighting)
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
-            self._births.begin(new, old)
+            self._begin(new, old)
+
+    def _is_ignored(self, sighting: Sighting) -> bool:
+        """Whether a new file is too old to be read. A rotated file, a file that was found before,
+        and a file that may contain bytes of a known file are never too old.
+        """
+        found, source = sighting.found, sighting.source
+        if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
+            return False
+        if not self._now_ms:
+            return True  # the first look, which is about to begin, decides
+        if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
+            return False
+        if is_decompressed(found.real_path) and any(map(self._known.gone, sighting.bases)):
+            return False
+        self.ignored.add(source.topic, found)
+        return True
+
+    def _begin(
+        self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0
+    ) -> TrackedFile | None:
+        """Begins a file id. If a compressed file is skipped, ends it at once, because nobody writes
+        to it.
+        """
+        new = self._births.begin(sighting, old, may_double=may_double)
+        if new is not None and new.birth.begin and is_decompressed(sighting.found.real_path):
+            self._endings.end(new)
+        return new
 
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
@@ -232,7 +263,7 @@ class Recognition:
         is_ended = original.length is not None
         if answer is Answer.SAME and is_ended and not self._known.has_copy(original):
             return self._births.go_on(sighting, original) is not None
-        return self._births.begin(sighting, original, may_double=found.size) is not None
+        return self._begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
         """Whether a copy has to wait until the agent has noticed that its original was cut. The
@@ -245,8 +276,10 @@ class Recognition:
             return False
         reason = "it is a copy of a file that is being looked at"
         self._unreadable.wait(source.topic, found.path, reason)
-        base, may_begin = sighting.base, sighting.may_begin
-        self._unopened.add(UnopenedFile(source.topic, source.topic_id, base, found, may_begin))
+        base, may_begin, skip = sighting.base, sighting.may_begin, sighting.skip
+        self._unopened.add(
+            UnopenedFile(source.topic, source.topic_id, base, found, may_begin, skip)
+        )
         return True
 
     def _mind_unopened(self, sighting: Sighting) -> None:
@@ -290,7 +323,7 @@ class Recognition:
         if old.state is FileState.OPEN and not old.is_replaying:
             self._endings.vanish(old, VANISHED)
         if found.size:
-            self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))
+            self._begin(sighting, old, may_double=min(found.size, old.length or 0))
 
     def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, now = sighting.found, sighting.now

@@ -14,7 +14,8 @@ class Sighting(NamedTuple):
     """A file that a look found. number: the index of the file's source. base: if no pattern leads
     to the file, the meant path from which the file was rotated. now: the time of the look (s).
     may_begin: whether the agent may begin a new file id for the file. If not, the file matters only
-    if it is a known file that was compressed, renamed or copied.
+    if it is a known file that was compressed, renamed or copied. is_first: whether the agent looks
+    at the file's pattern for the first time.
     """
 
     found: Found
@@ -23,6 +24,14 @@ class Sighting(NamedTuple):
     now: float
     base: str | None = None
     may_begin: bool = True
+    is_first: bool = False
+
+    @property
+    def skip(self) -> int | None:
+        """How many of the file's first bytes the agent skips; UNMEASURED for all bytes of a
+        compressed file; None if it skips no bytes.
+        """
+        return self.found.size if self.is_first and self.source.starts_at_end else None
 
     @property
     def meant(self) -> str:

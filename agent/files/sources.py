@@ -11,11 +11,20 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from skidway.agent.files.generations import generation
+from skidway.agent.files.host import Handle
 from skidway.agent.files.patterns import Pattern
+from skidway.agent.parsing.byte_order import UTF_16BE, order_of
 from skidway.agent.parsing.framing import Framer, LineFramer
 from skidway.agent.values.tracked import TrackedFile
 
 _DIGITS: Final = re.compile(r"\d+")
+
+
+class Manner(NamedTuple):
+    """How the bytes of a file are read: the recipe for them, and what divides them into records."""
+
+    recipe: bytes
+    framer: Framer
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,10 @@ class TailedSource:
     now on.
 
     framer: divides the bytes into records. flush_s: how long a file must not change before its last
-    record is read without its end; None for the agent's `idle.flush.ms`.
+    record is read without its end; None for the agent's `idle.flush.ms`. big_endian: how files are
+    read that begin with a big-endian byte order mark; None if the mark does not matter.
+    starts_at_end: whether the agent skips what files contain when it first looks at their pattern.
+    ignore_older_ms: files that changed longer ago are not read; None if all files are read.
     """
 
     topic: str
@@ -33,6 +45,24 @@ class TailedSource:
     recipe: bytes
     framer: Framer = field(default_factory=LineFramer)
     flush_s: float | None = None
+    big_endian: Manner | None = None
+    starts_at_end: bool = False
+    ignore_older_ms: int | None = None
+
+    def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
+        """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises
+        OSError.
+        """
+        if self.big_endian is not None and tracked.is_big_endian is None:
+            head = handle.read(2, 0)
+            if len(head) == 2:  # otherwise the mark may still be written
+                tracked.is_big_endian = order_of(head) == UTF_16BE
+        return self.manner(is_big_endian=bool(tracked.is_big_endian))
+
+    def manner(self, *, is_big_endian: bool) -> Manner:
+        """How files are read that begin, or do not begin, with a big-endian byte order mark."""
+        usual = Manner(self.recipe, self.framer)
+        return self.big_endian if self.big_endian is not None and is_big_endian else usual
 
 
 class Member(NamedTuple):

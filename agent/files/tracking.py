@@ -29,6 +29,7 @@ from skidway.agent.files.births import Births
 from skidway.agent.files.compression import is_hopeless, may_hold
 from skidway.agent.files.directories import Directories
 from skidway.agent.files.endings import VANISHED, Endings, cut_reason
+from skidway.agent.files.first_looks import FirstLooks
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Host, Status
 from skidway.agent.files.host_files import HostFiles
@@ -76,6 +77,7 @@ class Tracker:
         self._directories = Directories(host)
         self._known = KnownFiles(host, handles, self._directories)
         self._unopened = Unopened()
+        self.first_looks = FirstLooks()
         files = HostFiles(self._known, self._unopened, self._unreadable, self.news)
         self._mounts = Mounts(host)
         self._endings = Endings(handles, self._known, self.news)
@@ -83,6 +85,7 @@ class Tracker:
         self._recognition = recognition = Recognition(
             host, handles, self.sources, files, births, self._endings
         )
+        self.ignored = recognition.ignored
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
         self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
@@ -228,6 +231,7 @@ class Tracker:
         self._unreadable.begin_look()
         self._endings.begin_look(now, now_ms)
         self._look_for_mounts(now)
+        self.ignored.begin_look()
         lay, keys = self._scan(now)
         self._look_for_generations(lay, now, now_ms)
         for unopened in self._unopened.all():
@@ -254,7 +258,7 @@ class Tracker:
             if any(pattern.means(path) for pattern in source.patterns):
                 found = self._host.look(path)
                 if found is not None:
-                    self._recognition.see(Sighting(found, index, source, now))
+                    self._recognition.see(self._sighting(found, index, now))
                 return self._rotations.leads_elsewhere(path, found)
         return False
 
@@ -278,10 +282,16 @@ class Tracker:
                     linked[found.real_path] = found.path
                 if found.key not in keys:
                     keys.add(found.key)
-                    self._recognition.see(Sighting(found, index, source, now))
+                    self._recognition.see(self._sighting(found, index, now))
+        self.first_looks.end_look(self.sources)
         self._linked = linked
         self.linked_directories = frozenset(os.path.dirname(path) for path in linked)
         return lay, keys
+
+    def _sighting(self, found: Found, index: int, now: float) -> Sighting:
+        source = self.sources[index]
+        is_first = self.first_looks.is_first(source, found.path)
+        return Sighting(found, index, source, now, is_first=is_first)
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """Looks for files that the agent did not know before, and that were rotated since the last

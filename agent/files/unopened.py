@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from skidway.agent.files.sighting import Sighting
 from skidway.agent.values.found import FileKey, Found, UnopenedFile
 
 
@@ -34,11 +35,12 @@ class Unopened:
 
     def add(self, file: UnopenedFile) -> None:
         """Adds a file that was found and cannot be opened. If `may_begin` was true at an earlier
-        look, it stays true, even if the file seems old now.
+        look, it stays true, even if the file seems old now. `skip` stays what it was at the first
+        look.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:
-            file = file._replace(may_begin=file.may_begin or before.may_begin)
+            file = file._replace(may_begin=file.may_begin or before.may_begin, skip=before.skip)
         if before != file:
             self._files[file.found.key] = file
             self._is_changed = True
@@ -59,5 +61,14 @@ class Unopened:
             return False
         if found.size < 0 or found.size >= before.found.size:
             return False
-        self.add(before._replace(found=found))
+        self.remove(found.key)
+        self.add(before._replace(found=found, skip=None))  # the skipped bytes are gone
         return True
+
+    def skip_of(self, sighting: Sighting) -> int | None:
+        """How many of a file's first bytes are skipped, as the first look has found the file."""
+        found = sighting.found
+        before = self._files.get(found.key)
+        if before is None or before.found.born_ns != found.born_ns:
+            return sighting.skip
+        return before.skip

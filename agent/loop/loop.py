@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from skidway.agent import events
 from skidway.agent.accounts.leaving import obstacles
 from skidway.agent.cluster.destinations import Destination
+from skidway.agent.files.ignored import Left
 from skidway.agent.files.reading import Taken
 from skidway.agent.loop.parts import Surroundings, make_parts
 from skidway.agent.loop.schedule import Schedule
@@ -115,7 +116,9 @@ class Loop:
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
-            self._presses.learn(destination.recipe)
+            for recipe in (destination.recipe, destination.recipe_of_big_endian):
+                if recipe is not None:
+                    self._presses.learn(recipe)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -300,6 +303,7 @@ class Loop:
         self._refused.take(settled.refusals, self._clock.monotonic())
 
     def _gather(self, now: float) -> _Turn:
+        self._handles.now = now
         changes, self._first = self._first or Changes(), None
         now_ms = self._clock.time_ms()
         self._accounts.read_clock(now_ms, self._sealed)
@@ -394,9 +398,13 @@ class Loop:
     def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
         noted = self._accounts.begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now, now_ms)
+        for topic, pattern in self.tracker.first_looks.take_new():
+            changes.put_looked(topic, pattern, now_ms)
         self._unreadable.name(self.tracker)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+        for topic in self.tracker.ignored.end_look():
+            events.files_ignored(topic, *self.tracker.ignored.by_topic.get(topic, Left()))
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
         events.sizes(open_ids, unreadable)
@@ -409,6 +417,7 @@ class Loop:
         for tracked in news.born:
             birth = tracked.birth
             events.file_began(birth.path, birth.file, birth.begin, birth.predecessor)
+            events.bytes_skipped(birth.topic, birth.skipped)
             self._register.announce(tracked, now_ms)
         for range_ in news.set_apart:
             self._accounts.lose(range_, now_ms, changes)

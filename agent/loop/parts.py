@@ -162,6 +162,7 @@ class _Maker:
         tracker = Tracker(self._around.host, self._handles, tailed, self._around.host_name)
         promised = {intent.file: intent.end for intent in self._intents}
         since = beginning.since(self._state)
+        tracker.first_looks.load(self._state.looked())
         tracker.load(self._files, promised, since, self._state.unopened())
         return tracker
 
@@ -169,11 +170,13 @@ class _Maker:
         def may_read(tracked: TrackedFile) -> bool:
             return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)
 
+        inactive_ms = self._settings.close_inactive_ms
         return FileReader(
             tracker,
             self._handles,
             idle_flush_s=self._settings.idle_flush_ms / 1000,
             close_rotated_s=self._settings.close_rotated_ms / 1000,
+            close_inactive_s=None if inactive_ms is None else inactive_ms / 1000,
             may_read=may_read,
         )
 

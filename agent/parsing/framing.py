@@ -13,6 +13,14 @@ needs no mark: readers recognise it because it is exactly as long as its value. 
 range does not depend on other ranges. So if the agent reads a range again, the range yields the
 same records.
 
+A hole is a run of NUL bytes that takes the place of lines: after a power loss, or where a program
+writes on behind the old end of a truncated log. A hole is a record of its own, and the line behind
+it begins where it ends. A run is a hole if it is at the beginning of a line, or if it has at least
+HOLE_BYTES. Other NUL bytes belong to their line.
+
+In UTF-16, all of this is about code units of two bytes. The first unit of a range begins with the
+range's first byte. If a range ends with half a unit, this byte belongs to the range's last record.
+
 Positions here count from the start of the buffer. If a change to this module makes other records
 from the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
 agent does not send it again unchanged.
@@ -20,11 +28,13 @@ agent does not send it again unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from skidway.agent.parsing.byte_order import UTF_8, UTF_16LE, unit_bytes
 
 FRAMING_VERSION = 1
 
@@ -32,6 +42,9 @@ READ_BYTES = 1 << 20
 """How many bytes of a file are read at once. A line that does not end within this many bytes is
 over-long, whatever the settings say.
 """
+
+HOLE_BYTES: Final = 256
+"""A run of at least this many NUL bytes is a hole wherever it is."""
 
 LF = 10
 CR = 13
@@ -47,6 +60,8 @@ class Frames:
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
     pieces: how many records are only a part of what a source's multiline settings call a record.
+    is_hole: for each record whether it is a hole; None if there are no holes. unit: the bytes of a
+    code unit.
     """
 
     first: Int64s
@@ -54,6 +69,8 @@ class Frames:
     end: Int64s
     are_lines: bool = True
     pieces: int = 0
+    is_hole: Booleans | None = None
+    unit: int = 1
 
     def __len__(self) -> int:
         return len(self.first)
@@ -66,6 +83,11 @@ class Frames:
 
 class Framer(Protocol):
     """Divides bytes into records."""
+
+    @property
+    def lines(self) -> LineFramer:
+        """Divides the same bytes into lines."""
+        ...
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
         """The records of one or several ranges, which follow one another in `data`.
@@ -85,22 +107,128 @@ class Framer(Protocol):
 class LineFramer:
     """Makes a record of each line."""
 
+    def __init__(self, encoding: str = UTF_8) -> None:
+        self.unit: Final = unit_bytes(encoding)
+        order = "little" if encoding == UTF_16LE or self.unit == 1 else "big"
+        self._type = np.dtype(np.uint8 if self.unit == 1 else "<u2" if order == "little" else ">u2")
+        self._lf = LF.to_bytes(self.unit, order)  # type: ignore[arg-type]
+        self._cr = CR.to_bytes(self.unit, order)  # type: ignore[arg-type]
+
+    @property
+    def lines(self) -> LineFramer:
+        """The framer itself."""
+        return self
+
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The lines of one or several ranges."""
+        """The lines and holes of one or several ranges."""
+        if self.unit > 1 or b"\0" in data:
+            return self._frame_each(data, range_ends)
         array = np.frombuffer(data, np.uint8)
         end = np.flatnonzero(array == LF).astype(np.int64) + 1
         if (array[range_ends - 1] != LF).any():  # a last line without a terminator
             end = np.union1d(end, range_ends)
-        first = np.empty_like(end)
-        first[:1], first[1:] = 0, end[:-1]
         content_end = end - (array[end - 1] == LF)
-        if b"\r" in data:
-            # A CR belongs to the terminator only if an LF of the same record follows it.
-            candidates = np.flatnonzero((content_end < end) & (content_end > first))
-            with_cr = candidates[array[content_end[candidates] - 1] == CR]
-            content_end[with_cr] -= 1
-        return Frames(first, content_end, end)
+        return self._frames(data, content_end, end)
 
     def whole_records_end(self, data: bytes) -> int:
-        """The position at which the last terminated line ends."""
-        return data.rfind(b"\n") + 1
+        """The position at which the last terminated line ends, or at which a hole after it begins
+        or ends.
+        """
+        at = self._last_line_end(data)
+        if b"\0" not in data[at:]:
+            return at
+        units = self._units(data, at, len(data))
+        first, end = _holes(units, self.unit)
+        if not len(first):
+            return at
+        is_over = end[-1] < len(units)  # no more NULs can belong to the hole
+        return at + self.unit * int(end[-1] if is_over else first[-1])
+
+    def end_inside(self, data: bytes) -> int | None:
+        """The position at which a line ends of which `data` is a part, but not the beginning: after
+        its line end, or before a hole. None if the line goes on.
+        """
+        ends = [self._find(data, self._lf, 0), data.find(bytes(HOLE_BYTES))]
+        if ends[0] >= 0:
+            ends[0] += self.unit
+        if ends[1] >= 0:
+            ends[1] += -ends[1] % self.unit
+        return min((each for each in ends if each >= 0), default=None)
+
+    def content_least(self, data: bytes) -> int:
+        """How many bytes of `data`, which ends inside a line, can be no part of a line end."""
+        whole = len(data) - len(data) % self.unit
+        return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)
+
+    def has_hole(self, data: bytes, at: int) -> bool:
+        """Whether a hole begins at a position at which a record ends."""
+        return len(data) >= at + self.unit and not any(data[at : at + self.unit])
+
+    # --- code units -----------------------------------------------------------------------------
+
+    def _frame_each(self, data: bytes, range_ends: Int64s) -> Frames:
+        """Frames range by range, because a range may end with half a code unit."""
+        line_ends, ends, holes = [], [range_ends], []
+        begin = 0
+        for end in range_ends.tolist():
+            units = self._units(data, begin, end)
+            line_ends.append(begin + self.unit * (np.flatnonzero(units == LF) + 1))
+            first, behind = _holes(units, self.unit)
+            holes.append(begin + self.unit * first)
+            ends += [holes[-1], begin + self.unit * behind]
+            begin = end
+        lines, hole = np.concatenate(line_ends), np.concatenate(holes)
+        end_ = np.unique(np.concatenate([lines, *ends]))
+        end_ = end_[end_ > 0]
+        content_end = end_ - self.unit * np.isin(end_, lines)
+        frames = self._frames(data, content_end, end_)
+        if not len(hole):
+            return frames
+        return replace(frames, is_hole=np.isin(frames.first, hole))
+
+    def _frames(self, data: bytes, content_end: Int64s, end: Int64s) -> Frames:
+        """Frames of records that follow one another. A CR belongs to the terminator only if an LF
+        of the same record follows it.
+        """
+        first = np.empty_like(end)
+        first[:1], first[1:] = 0, end[:-1]
+        if b"\r" in data:
+            array = np.frombuffer(data, np.uint8)
+            rows = np.flatnonzero((content_end < end) & (content_end > first))
+            is_cr = np.ones(len(rows), np.bool_)
+            for at, byte in enumerate(self._cr):
+                is_cr &= array[content_end[rows] - self.unit + at] == byte
+            content_end[rows[is_cr]] -= self.unit
+        return Frames(first, content_end, end, unit=self.unit)
+
+    def _units(self, data: bytes, begin: int, end: int) -> npt.NDArray[np.integer]:
+        count = (end - begin) // self.unit
+        return np.frombuffer(data, self._type, count, begin) if count else np.empty(0, self._type)
+
+    def _last_line_end(self, data: bytes) -> int:
+        end = len(data)
+        while (at := data.rfind(self._lf, 0, end)) >= 0 and at % self.unit:
+            end = at + self.unit - 1
+        return at + self.unit if at >= 0 else 0
+
+    def _find(self, data: bytes, wanted: bytes, at: int) -> int:
+        while (at := data.find(wanted, at)) >= 0 and at % self.unit:
+            at += 1
+        return at
+
+
+def nul_bytes(data: bytes) -> int:
+    """How many NUL bytes are at the beginning of `data`."""
+    return len(data) - len(data.lstrip(b"\0"))
+
+
+def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
+    """The first unit of each hole in a range, and the first unit behind the hole."""
+    is_nul = units == 0
+    if not is_nul.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
+    first, end = edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)
+    begins_line = (first == 0) | (units[first - 1] == LF)
+    is_hole = begins_line | ((end - first) * unit >= HOLE_BYTES)
+    return first[is_hole], end[is_hole]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skidway.agent.parsing.byte_order import UTF_8 as UTF_8
 from skidway.agent.parsing.framing import Frames, Int64s
-
-UTF_8: Final = "utf-8"
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
@@ -19,7 +16,7 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
         return pa.array([], pa.binary())
     terminators = frames.end - frames.content_end
     least, most = int(terminators.min()), int(terminators.max())
-    if least != most or least == 0 or not frames.are_lines:
+    if least != most or least == 0 or not frames.are_lines or frames.unit > 1:
         return slices(data, frames.first, frames.content_end)
     # All records have the same terminator. The terminator's bytes occur nowhere else, so every
     # occurrence of these bytes can be removed.

@@ -9,7 +9,8 @@ A pattern (RE2) decides for each line whether a record begins or ends there:
 The pattern is searched in the line, without its line end. If bytes of the line are not in the
 source's encoding, they count as U+FFFD. A container's line may be divided into parts: the pattern
 is searched in the first part, or in the last part for the kind `end`. So no decision depends on a
-part that may be in another range.
+part that may be in another range. A byte order mark at the beginning of a line is no part of the
+text that is searched.
 
 A record also ends before the line with which the record would have more than `lines_max` lines, or
 more bytes than the source's `max.line.bytes`. And it ends where its range ends: if the file does
@@ -19,6 +20,8 @@ come later, become another record. Records of which a part is elsewhere are coun
 Lines are joined within a range only, and a range begins with a record. So the records of a range
 are the same whenever the range is read again. They also stay the same if a range is divided at the
 end of a record, because nothing before a record's first line decides where the record ends.
+
+A hole (a run of NUL bytes, see framing) is a record of its own.
 
 A record's value contains the line ends between its lines as they are in the file.
 """
@@ -33,6 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.agent.parsing import containers
+from skidway.agent.parsing.byte_order import mark_of
 from skidway.agent.parsing.framing import Booleans, Frames, Int64s, LineFramer
 from skidway.agent.parsing.lines import UTF_8, repaired, slices
 from skidway.errors import ConfigurationRefused
@@ -119,31 +123,34 @@ class JoiningFramer:
             rule.check()
         self._rule, self._bytes_max, self._container = rule, bytes_max, container
         self._lines_max = CONTAINER_LINES_MAX if rule is None else rule.lines_max
-        self._encoding, self._lines = encoding, LineFramer()
+        self._encoding, self.lines = encoding, LineFramer(encoding)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
         """The records of one or several ranges."""
-        lines = self._lines.frame(data, range_ends)
+        lines = self.lines.frame(data, range_ends)
         if not len(lines):
             return lines
         joints = self._joints(data, lines)
         forced = np.isin(lines.first, np.append(0, range_ends[:-1]))
         first = np.flatnonzero(self._divided(lines, joints.begins | forced))
         last = np.append(first[1:], len(lines)) - 1
+        is_hole = None if lines.is_hole is None else lines.is_hole[first]
         return Frames(
             lines.first[first],
             lines.content_end[last],
             lines.end[last],
             are_lines=False,
             pieces=int(np.count_nonzero(~(joints.is_beginning[first] & joints.is_end[last]))),
+            is_hole=is_hole,
+            unit=lines.unit,
         )
 
     def whole_records_end(self, data: bytes) -> int:
         """The end of the last record to which no further line can belong."""
-        end = self._lines.whole_records_end(data)
+        end = self.lines.whole_records_end(data)
         if end == 0:
             return 0
-        lines = self._lines.frame(data[:end], np.array([end]))
+        lines = self.lines.frame(data[:end], np.array([end]))
         joints = self._joints(data, lines)
         begins = joints.begins.copy()
         begins[0] = True
@@ -151,11 +158,24 @@ class JoiningFramer:
         is_closed = (
             bool(joints.closes[-1])
             or len(lines) - last >= self._lines_max
-            or len(data) - data.endswith(b"\r") - int(lines.first[last]) > self._bytes_max
+            or self.lines.content_least(data) - int(lines.first[last]) > self._bytes_max
+            or self.lines.has_hole(data, end)
         )
         return end if is_closed else int(lines.first[last])
 
     def _joints(self, data: bytes, lines: Frames) -> _Joints:
+        joints = self._joints_of_lines(data, lines)
+        if lines.is_hole is None:
+            return joints
+        hole = lines.is_hole
+        return _Joints(
+            joints.begins | hole | np.append(False, hole[:-1]),
+            joints.closes | hole,
+            joints.is_beginning | hole,
+            joints.is_end | hole,
+        )
+
+    def _joints_of_lines(self, data: bytes, lines: Frames) -> _Joints:
         values = slices(data, lines.first, lines.content_end)
         if self._container is None:
             return self._by_rule(values, np.zeros(len(values), np.bool_))
@@ -173,7 +193,7 @@ class JoiningFramer:
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
             return _Joints(yes, ~is_part, yes, ~is_part)
-        said = _matches(repaired(texts, self._encoding)[0], self._rule.pattern)
+        said = _matches(_unmarked(repaired(texts, self._encoding)[0]), self._rule.pattern)
         if self._rule.kind == END:
             ends = said & ~is_part
             return _Joints(np.append(True, ends[:-1]), ends, yes, ends)
@@ -200,6 +220,15 @@ class JoiningFramer:
                     begins[line] = True
                     record = line
         return begins
+
+
+def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
+    """UTF-8 texts without a byte order mark at their beginning."""
+    has_mark = pc.starts_with(texts, mark_of(UTF_8))
+    if not pc.any(has_mark, min_count=0).as_py():
+        return texts
+    unmarked = pc.replace_substring_regex(texts.view(pa.string()), "\\A\\x{FEFF}", "")
+    return unmarked.view(pa.binary())
 
 
 def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:

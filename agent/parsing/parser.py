@@ -23,7 +23,8 @@ SCHEMA: Final = "schema"
 ENCODING: Final = "encoding"
 TOO_LONG: Final = "too-long"
 TIMESTAMP: Final = "timestamp"
-REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP)
+NUL_BYTES: Final = "nul-bytes"
+REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP, NUL_BYTES)
 
 DETAIL_CHARACTERS_MAX: Final = 500
 

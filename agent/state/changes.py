@@ -29,6 +29,11 @@ SINCE: Final = "since "
 time of the agent's first start with the topic.
 """
 
+LOOKED: Final = "looked "
+"""This prefix, a topic's name, a blank and a pattern of the topic's sources are a key of the table
+`meta`. The key's value is the time of the agent's first look at the pattern.
+"""
+
 LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
@@ -92,6 +97,10 @@ class Changes:
         """Sets when the agent first started with a topic."""
         self.put_meta(SINCE + topic, now_ms)
 
+    def put_looked(self, topic: str, pattern: str, now_ms: int) -> None:
+        """Sets when the agent first looked at a pattern of a topic's source."""
+        self.put_meta(f"{LOOKED}{topic} {pattern}", now_ms)
+
     def put_left(self, words: Mapping[str, LastWord]) -> None:
         """Sets the topics whose newest seal is a last word, each with that seal."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
@@ -131,7 +140,7 @@ class Changes:
         """Replaces the list of the files that could not be opened yet."""
         self._do("DELETE FROM unopened", ())
         rows = [unopened_row(each) for each in files]
-        self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
+        self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
         """Adds a recipe before the first intents that name it."""
@@ -263,6 +272,7 @@ def unopened_row(file: UnopenedFile) -> Row:
         found.key.device, found.key.inode, found.size, found.changed_ns, found.born_ns,
         os.fsencode(found.path), os.fsencode(found.real_path),
         file.topic, file.topic_id, None if base is None else os.fsencode(base), int(file.may_begin),
+        file.skip,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
+    LOOKED,
     SINCE,
     Changes,
     LastWord,
@@ -169,6 +170,12 @@ class StateDatabase:
         """The time (ms) at which the agent first started with each topic."""
         rows = self._rows("SELECT key, value FROM meta")
         return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
+
+    def looked(self) -> list[tuple[str, str]]:
+        """Each pattern at which the agent has looked, with the topic of its source."""
+        keys = [key for key, _ in self._rows("SELECT key, value FROM meta")]
+        names = [key[len(LOOKED) :] for key in keys if key.startswith(LOOKED)]
+        return [(topic, pattern) for topic, _, pattern in (each.partition(" ") for each in names)]
 
     def offsets(self) -> dict[TopicPartition, int]:
         """The last acknowledged offset of each partition."""
@@ -389,11 +396,12 @@ def _tracked(values: list[Any]) -> TrackedFile:
 
 
 def _unopened(row: tuple[Any, ...]) -> UnopenedFile:
-    device, inode, size, changed_ns, born_ns, path, real_path, topic, topic_id, base, begins = row
+    device, inode, size, changed_ns, born_ns, path, real_path, topic, topic_id, base, *rest = row
     key = FileKey(device, inode)
     found = Found(os.fsdecode(path), key, size, changed_ns, born_ns, os.fsdecode(real_path))
     base = None if base is None else os.fsdecode(base)
-    return UnopenedFile(topic, topic_id, base, found, bool(begins))
+    begins, skip = rest
+    return UnopenedFile(topic, topic_id, base, found, bool(begins), skip)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 APPLICATION_ID: Final = 0x536B6964  # "Skid"
 
 TABLES: Final = """
@@ -15,7 +15,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 -- bucket_ms (of the sums), last_words (JSON: topic -> epoch, W and `at` of its newest seal, where
 -- that is a last word), adopted (JSON: epoch and number of the last message before it was adopted,
 -- null once it was started since),
--- "since <topic>" (when it was started with first)
+-- "since <topic>" (when it was started with first),
+-- "looked <topic> <pattern>" (when the agent first looked at the pattern)
 
 CREATE TABLE topics (
     topic TEXT PRIMARY KEY, topic_id TEXT NOT NULL, sealed_until INTEGER
@@ -50,6 +51,7 @@ CREATE TABLE unopened ( -- files that were found and could not be opened yet
     device INTEGER, inode INTEGER, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
     born_ns INTEGER, path BLOB NOT NULL, real_path BLOB NOT NULL,
     topic TEXT NOT NULL, topic_id TEXT NOT NULL, base BLOB, may_begin INTEGER NOT NULL,
+    skip INTEGER, -- how many of its first bytes are skipped, -1: all of a compressed file
     PRIMARY KEY (device, inode)
 ) STRICT, WITHOUT ROWID;
 

@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from skidway.agent.batches.recipe import Schema, derived_schema
 from skidway.agent.cluster.connection import compiled, read_schema_file
 from skidway.agent.files.host import Host
+from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE
 from skidway.agent.parsing.regex import groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
@@ -70,7 +72,10 @@ def _try(
     except Unreachable as error:
         tried.untried = f"its schema {source.schema} is the registry's: {error}"
         return tried
-    trial.run(compiled(source, Schema(0, text), batch_bytes), files, tried, host, lines_max)
+    schema, other = Schema(0, text), None
+    if source.encoding == UTF_16:
+        other = compiled(replace(source, encoding=UTF_16BE), schema, batch_bytes)
+    trial.run(compiled(source, schema, batch_bytes), files, tried, host, lines_max, other)
     return tried
 
 

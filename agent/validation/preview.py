@@ -5,7 +5,7 @@ makes them.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from skidway.agent.batches.recipe import Schema, derived_schema
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.cluster.connection import compiled
+from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.values.intents import Intent, Reading
@@ -90,6 +91,8 @@ def preview(
     of the largest batch. Raises ConfigurationRefused.
     """
     text = derived_schema(source) if schema is None else schema
+    if source.encoding == UTF_16:
+        source = replace(source, encoding="utf-16be" if order_of(data) == UTF_16BE else "utf-16le")
     press = compiled(source, Schema(0, text), batch_bytes)
     codec = Codec(text)
     intent = Intent(0, 0, 0, len(data), 0, now_ms or time.time_ns() // 1_000_000, b"")

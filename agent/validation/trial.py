@@ -18,7 +18,8 @@ from skidway.agent.batches.press import Press
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.files.host import Host
 from skidway.agent.files.patterns import Pattern
-from skidway.agent.parsing.framing import READ_BYTES, Framer, LineFramer
+from skidway.agent.parsing.byte_order import UTF_16BE, WIDE, order_of
+from skidway.agent.parsing.framing import READ_BYTES, Framer
 from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.values.found import Found
@@ -82,16 +83,24 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
     return found, Trial(source.topic, len(found), unreadable=list(scan.unreadable))
 
 
-def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
+def run(
+    press: Press,
+    files: list[Found],
+    trial: Trial,
+    host: Host,
+    lines_max: int,
+    big_endian: Press | None = None,
+) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Also adds the files that cannot be read to `trial`.
+    Also adds the files that cannot be read to `trial`. big_endian: makes the records of files that
+    begin with a big-endian byte order mark, if it is not `press`.
     """
     for each in files[:FILES_MAX]:
         try:
             handle = host.open(each.path)
             try:
                 head = handle.read(READ_BYTES, 0)
-                tail_begin = max(each.size - READ_BYTES, 0)
+                tail_begin = max(each.size - READ_BYTES, 0) // 2 * 2
                 tail = handle.read(READ_BYTES, tail_begin) if tail_begin else head
             finally:
                 handle.close()
@@ -99,12 +108,14 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
             trial.unreadable.append((each.path, error.strerror or str(error)))
             continue
         trial.tried += 1
-        data, end = _first_records(press.framer, head, each.size, lines_max)
+        is_other = big_endian is not None and order_of(head) == UTF_16BE
+        used = big_endian if big_endian is not None and is_other else press
+        data, end = _first_records(used.framer, head, each.size, lines_max)
         if data:
-            _press(press, each.path, data, 0, end, trial)
-        begin, last = _last_records(press.framer, tail, tail_begin, end, lines_max)
+            _press(used, each.path, data, 0, end, trial)
+        begin, last = _last_records(used.framer, tail, tail_begin, end, lines_max)
         if last:
-            _press(press, each.path, last, begin, begin + len(last), trial)
+            _press(used, each.path, last, begin, begin + len(last), trial)
 
 
 def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> tuple[bytes, int]:
@@ -112,7 +123,7 @@ def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> 
     has several records and its last record may still be incomplete, leaves the last record out.
     """
     is_cut = len(head) == READ_BYTES
-    whole = (framer if is_cut else LineFramer()).whole_records_end(head)
+    whole = (framer if is_cut else framer.lines).whole_records_end(head)
     if whole:
         ends = framer.frame(head[:whole], np.array([whole])).end
         end = int(ends[min(records_max, len(ends)) - 1])
@@ -128,8 +139,8 @@ def _last_records(
     missing.
     """
     is_cut = behind < begin
-    at = tail.find(b"\n") + 1 if is_cut else behind - begin
-    end = at + LineFramer().whole_records_end(tail[at:])
+    at = (framer.lines.end_inside(tail) or 0) if is_cut else behind - begin
+    end = at + framer.lines.whole_records_end(tail[at:])
     if end <= at:
         return begin + at, b""
     frames = framer.frame(tail[at:end], np.array([end - at]))
@@ -149,11 +160,12 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count
     room = EXAMPLES_MAX - len(trial.examples)
-    trial.examples += [_misfit(line, data, begin) for line in pressed.rejected[:room]]
+    encoding = press.recipe.encoding if press.recipe.encoding in WIDE else "utf-8"
+    trial.examples += [_misfit(line, data, begin, encoding) for line in pressed.rejected[:room]]
 
 
-def _misfit(line: RejectedLine, data: bytes, begin: int) -> Misfit:
-    text = line.line[: 4 * EXAMPLE_CHARACTERS_MAX].decode("utf-8", "replace")
+def _misfit(line: RejectedLine, data: bytes, begin: int, encoding: str) -> Misfit:
+    text = line.line[: 4 * EXAMPLE_CHARACTERS_MAX].decode(encoding, "replace")
     number = None if begin else data.count(b"\n", 0, line.first) + 1
     shown = excerpt(text, EXAMPLE_CHARACTERS_MAX)
     return Misfit(line.path, number, line.first, line.reason, line.detail, shown)

@@ -45,7 +45,7 @@ class Found(NamedTuple):
 class UnopenedFile(NamedTuple):
     """A file that could not be opened yet, as the last look found it. base: the path that a rotated
     file had before the rotation; None if the file is not rotated. may_begin: as in the `Sighting`
-    of files/sighting.
+    of files/sighting. skip: how many of its first bytes are skipped, as in `Sighting`.
     """
 
     topic: str
@@ -53,6 +53,7 @@ class UnopenedFile(NamedTuple):
     base: str | None
     found: Found
     may_begin: bool = True
+    skip: int | None = None
 
     @property
     def meant(self) -> str:

@@ -6,7 +6,9 @@ the file:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
-    marks         (position, CRC-32C of all bytes before it), denser towards the end
+    marks         (position, CRC-32C of all bytes before it), denser towards the end; if the agent
+                  skipped the file's first bytes, the first mark has their number and the CRC 0, and
+                  the CRCs are of the bytes behind them
 
 Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
 does not match, the file is not the file that was read. The file gets a new id, and the marks show
@@ -126,8 +128,9 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
     """The reason why the first bytes cannot be the bytes that were read; None if they can be these
     bytes. Checks the highest mark whose position is at most PROOF_BYTES.
     """
-    near = [mark for mark in marks if mark.position <= PROOF_BYTES]
-    if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
+    base = _base(marks)
+    near = [mark for mark in marks if base < mark.position <= PROOF_BYTES]
+    if near and crc_of(read(near[-1].position - base, base)) != near[-1].crc:
         return f"of its first {near[-1].position} bytes some are others than were read"
     return None
 
@@ -136,11 +139,14 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
     """Finds the highest mark for which the file still has all bytes before the mark. The positions
     of `marks` must rise. Reads no more of the file than is needed.
     """
-    position = crc = 0
+    position = base = _base(marks)
+    crc = 0
     proven = Mark(0, 0)
     for mark in marks:
         if mark.position > size:
             break
+        if mark.position == base:
+            continue  # nothing proves the skipped bytes alone
         while position < mark.position:
             data = read(min(PROOF_BYTES, mark.position - position), position)
             if not data:
@@ -151,6 +157,13 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
             break
         proven = mark
     return _proven(read, proven, fingerprint, size)
+
+
+def _base(marks: tuple[Mark, ...]) -> int:
+    """The position from which on the marks' CRCs count. A CRC of 0 that was really computed makes
+    no difference, because CRC-32C goes on from 0 as from the beginning.
+    """
+    return marks[0].position if marks and not marks[0].crc else 0
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:

@@ -58,6 +58,13 @@ class Birth:
     predecessor_position: int | None = None
     born_ns: int | None = None
 
+    @property
+    def skipped(self) -> int:
+        """How many bytes were there when the agent first looked, and are skipped
+        (`start_at: end`).
+        """
+        return self.begin if self.predecessor is None else 0
+
 
 @dataclass(slots=True)
 class Tally:
@@ -122,14 +129,15 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line that is too long to be read at once. scanned: how many of its bytes were searched for
-    the line's end.
+    """A line or a hole that is too long to be read at once. scanned: how many of its bytes were
+    searched for its end. is_hole: whether it consists of NUL bytes.
     """
 
     scanned: int
     crc: int
     prefix_crc: int
     tail: bytes
+    is_hole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +179,7 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
+    is_big_endian: bool | None = None  # what the first two bytes say; None until they are read
     written: Written | None = None
     is_unwatched: bool = False  # whether the agent's first look found the file changed
     flights: list[Flight] = field(default_factory=list)  # no deque: an empty deque takes 600 bytes

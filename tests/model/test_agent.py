@@ -52,9 +52,13 @@ class Growing(Schedule):
     def __init__(self, seed: int, partitioning: str, faults: frozenset[str]) -> None:
         self.path = PATH if "narrow" in faults else f"{PATH}*"
         self.lines_max = LINES_MAX if "multiline" in faults else 0
+        self.encoding = "utf-16" if "utf-16" in faults else "utf-8"
         configured = settings(
-            source(PATTERNS[0], partitioning, self.path, lines_max=self.lines_max)
-        )
+            source(
+                PATTERNS[0], partitioning, self.path, lines_max=self.lines_max,
+                encoding=self.encoding,
+            )
+        )  # fmt: skip
         world = World(configured, partitions=2)
         world.brokers = Watched(self)
         super().__init__(seed, partitioning, faults, world, kills=4)
@@ -85,6 +89,8 @@ class Growing(Schedule):
             yield self.truncate, 0.5
         if "delete" in self.faults:
             yield self.delete, 0.5
+        if "holes" in self.faults:
+            yield self.leave_hole, 1
         if self.world.loop is None:
             yield self.start, 8
             return
@@ -155,8 +161,11 @@ class Growing(Schedule):
             pattern = PATTERNS[self.random.randrange(3)]
             lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
             self.world.settings = settings(
-                source(pattern, self.partitioning, self.path, lines_max=lines_max)
-            )
+                source(
+                    pattern, self.partitioning, self.path, lines_max=lines_max,
+                    encoding=self.encoding,
+                )
+            )  # fmt: skip
         super().start()
         self.say("start")
 
@@ -307,6 +316,32 @@ def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Se
     kept, the agent declares the deleted files lost."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
+
+
+@promise("2 byte order")
+def test_utf16_lines_are_neither_lost_nor_doubled(seeds: Seeds) -> None:
+    """If each file has a byte order of its own, no line is lost or doubled because of kills,
+    rotations or changed settings."""
+    for seed in seeds(range(6000, 6008)):
+        joined = frozenset({"multiline"} if seed % 2 else ())
+        run(seed, "file", EVERYTHING_SURE | {"utf-16"} | joined)
+
+
+@promise("2 nul bytes")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_holes_lose_and_double_no_line(encoding: str, seeds: Seeds) -> None:
+    """If NUL bytes are between the lines, no line is lost or doubled because of kills, rotations or
+    changed settings."""
+    for seed in seeds(range(7000, 7006)):
+        run(seed, "file", EVERYTHING_SURE | {"holes", encoding})
+
+
+@promise("2 nul bytes")
+def test_holes_that_a_power_loss_leaves_hurt_no_other_line(seeds: Seeds) -> None:
+    """If a power loss puts NUL bytes in place of lines, only these lines are lost, and no line is
+    doubled."""
+    for seed in seeds(range(8000, 8010)):
+        run(seed, "key", EVERYTHING_SURE | {"holes", "truncate", "power"})
 
 
 def run(seed: int, partitioning: str, faults: frozenset[str]) -> None:

@@ -41,7 +41,12 @@ BEGINNING: Final = "[abc]"
 
 
 def source(
-    pattern: str, partitioning: str, path: str = f"{PATH}*", *, lines_max: int = 0
+    pattern: str,
+    partitioning: str,
+    path: str = f"{PATH}*",
+    *,
+    lines_max: int = 0,
+    **others: Any,
 ) -> SourceSettings:
     """Returns the settings of a source with a regex parser. The parser rejects records that do not
     match the pattern. lines_max: the most lines of a record; 0 if each line is a record."""
@@ -55,6 +60,7 @@ def source(
         multiline=joined if lines_max else None,
         key="line" if partitioning == "key" else None,
         partitioning=partitioning,
+        **others,
     )
 
 
@@ -113,9 +119,25 @@ class Schedule(ABC):
     def append(self, text: str) -> None:
         """Appends text to the log, and notes the time at which the text's cells (unique pieces of
         text) were written."""
-        self.world.files.append(PATH, text.encode())
+        self.world.files.append(PATH, self.encoded(text))
         for cell in cells_of(text.encode()):
             self.written[cell] = self.world.clock.time_ms()
+
+    def encoded(self, text: str) -> bytes:
+        """Returns the bytes of a text. With the fault `utf-16`, each file has a random byte order
+        and begins with its byte order mark."""
+        if "utf-16" not in self.faults:
+            return text.encode()
+        file = self.world.files.by_path.get(PATH)
+        if file is None or not file.data:
+            return ("\ufeff" + text).encode(self.random.choice(["utf-16-le", "utf-16-be"]))
+        return text.encode("utf-16-be" if file.data.startswith(b"\xfe\xff") else "utf-16-le")
+
+    def leave_hole(self) -> None:
+        """Appends NUL bytes to the log, as a power loss or a truncation leaves them."""
+        if PATH in self.world.files.by_path:
+            self.world.files.append(PATH, bytes(self.random.choice([2, 40, 300, 5000])))
+            self.say("hole")
 
     def rotate(self) -> None:
         if PATH in self.world.files.by_path:
@@ -147,12 +169,16 @@ class Schedule(ABC):
 
     def _lose_tail(self, file: MemoryFile) -> None:
         """Cuts off the end of a file at a random place after its durable bytes, but never inside a
-        cell (a unique piece of text)."""
+        cell (a unique piece of text). With the fault `holes`, the end may become NUL bytes."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
+        kept -= kept % 2 if "utf-16" in self.faults else 0
         self.gone.update(cells_of(file.data[kept:]))
+        size = len(file.data) - kept
         del file.data[kept:]
+        if "holes" in self.faults and self.random.random() < 0.7:
+            file.data += bytes(size)
         file.durable = kept
         file.changed_ns += 1
 
@@ -299,8 +325,13 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 def cells_of(data: bytes | bytearray) -> list[str]:
     """Returns the cells (unique pieces of text) in some lines or parts of lines."""
-    joined = bytes(data).decode().replace("\r", "").replace("\n", "")
+    joined = plain_text(bytes(data)).replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
+
+
+def plain_text(data: bytes) -> str:
+    """Returns the ASCII text of UTF-8 or UTF-16 bytes, without NUL bytes and byte order marks."""
+    return data.replace(b"\0", b"").replace(b"\xff\xfe", b"").replace(b"\xfe\xff", b"").decode()
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
@@ -317,7 +348,7 @@ def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
     if not log:
         return []
     rows = REJECTED_CODEC.decode(pa_binary([r.value[5:] for r in log])).batch.to_pylist()
-    return [row["line"].decode() for row in rows]
+    return [plain_text(row["line"]) for row in rows]
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:

@@ -43,6 +43,9 @@ PROMISES = {
     "loss.",
     "1 announcement": "The agent announces a file before its first record, repeats that daily, and "
     "closes the file after the checkpoint.",
+    "1 start at the end": "With `start_at: end`, only what was there at the first look is skipped.",
+    "1 old files": "A file that is too old is counted, and read whole when it changes.",
+    "1 closed early": "A file that was closed early and then deleted unread is declared.",
     "1 two agents": "The audit takes a file that two agents announced for one that may be doubled.",
     "1 adopted copy": "An agent that adopts an older copy of its state takes no line for another.",
     "1 topic made again": "A topic that is made again is another topic.",
@@ -51,6 +54,8 @@ PROMISES = {
     "2 intent": "An intent is durable before its bytes are sent.",
     "2 new settings": "New settings begin behind the last intent.",
     "2 framing": "Framing has no memory across an intent's end.",
+    "2 byte order": "The first two bytes of a UTF-16 file decide its byte order, for good.",
+    "2 nul bytes": "A run of NUL bytes is set apart by itself; the line behind it is delivered.",
     "2 read back": "The agent sets nothing apart that it may have sent before it has read the "
     "partitions back.",
     "2 refused record": "A record that the broker refuses is lost only where no attempt arrived.",

@@ -347,9 +347,9 @@ MUTANTS = (
     Mutant(
         "a half-read line belongs to the intent that was read with it",
         "agent/files/reading.py",
-        """        end = self._source(tracked).framer.whole_records_end(body)
+        """        end = framer.whole_records_end(body)
 """,
-        """        end = self._source(tracked).framer.whole_records_end(body)
+        """        end = framer.whole_records_end(body)
         end = len(body) if end else 0
 """,
         (

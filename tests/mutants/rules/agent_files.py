@@ -413,8 +413,8 @@ MUTANTS = (
             "what may be double"
         ),
         "agent/files/recognition.py",
-        "self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))",
-        "self._births.begin(sighting, old)",
+        "self._begin(sighting, old, may_double=min(found.size, old.length or 0))",
+        "self._begin(sighting, old)",
         (
             "tests/unit/agent/files/test_same_file.py::"
             "test_an_inode_taken_again_where_no_birth_is_known",
@@ -568,8 +568,8 @@ MUTANTS = (
     Mutant(
         "what may be double in a file that begins like another one is not declared",
         "agent/files/recognition.py",
-        "return self._births.begin(sighting, original, may_double=found.size) is not None",
-        "return self._births.begin(sighting, original) is not None",
+        "return self._begin(sighting, original, may_double=found.size) is not None",
+        "return self._begin(sighting, original) is not None",
         ("tests/model/test_agent_files.py::test_copies_are_known_or_declared",),
     ),
     Mutant(
@@ -622,14 +622,14 @@ MUTANTS = (
     Mutant(
         "a file that cannot be opened is named and not written down",
         "agent/files/births.py",
-        (
-            "            self._unopened.add(\n"
-            "                UnopenedFile(topic, topic_id, sighting.base, found, "
-            "sighting.may_begin)\n"
-            "            )\n"
-        ),
-        """            del topic, topic_id
+        """        self._unopened.add(
+            UnopenedFile(
+                source.topic, source.topic_id, sighting.base, found, sighting.may_begin,
+                sighting.skip,
+            )
+        )  # fmt: skip
 """,
+        "",
         (
             "tests/unit/agent/files/test_strays.py::"
             "test_what_goes_away_before_it_can_be_read_is_declared",
@@ -927,8 +927,8 @@ MUTANTS = (
     Mutant(
         "a generation that is measured for long is history by then",
         "agent/files/unopened.py",
-        "            file = file._replace(may_begin=file.may_begin or before.may_begin)\n",
-        "            pass\n",
+        "file._replace(may_begin=file.may_begin or before.may_begin, skip=before.skip)",
+        "file._replace(skip=before.skip)",
         (
             "tests/unit/agent/files/test_compression.py::"
             "test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then",

@@ -62,8 +62,18 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
         ("(?P<level>", "(?P<level>[", r"missing \]"),
         (
             "topic: hdfs-logs",
-            "topic: hdfs-logs\n    encoding: utf-16",
-            r"sources\[0\].encoding must be one of utf-8, latin-1, .*, not 'utf-16'$",
+            "topic: hdfs-logs\n    encoding: utf-32",
+            r"sources\[0\].encoding must be one of utf-8, utf-16, .*, not 'utf-32'$",
+        ),
+        (
+            "topic: hdfs-logs",
+            "topic: hdfs-logs\n    start_at: middle",
+            r"sources\[0\].start_at must be one of beginning, end, not 'middle'$",
+        ),
+        (
+            "topic: hdfs-logs",
+            "topic: hdfs-logs\n    ignore.older.ms: 60000",
+            r"sources\[0\].ignore.older.ms must be at least 3600000",
         ),
         (
             "topic: hdfs-logs",

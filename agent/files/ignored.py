@@ -1,0 +1,53 @@
+"""Counts the files that are left alone because they are older than `ignore.older.ms`.
+
+The state does not remember these files. Each look decides anew by the time of change. So a file
+that is written to again is read from its beginning, and a clock that was wrong for a while decides
+nothing for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from skidway.agent.files.sources import TailedSource
+from skidway.agent.values.found import Found
+
+
+class Left(NamedTuple):
+    """How many files of a topic are left alone, their bytes, and the path of one of them."""
+
+    files: int = 0
+    bytes: int = 0
+    path: str = ""
+
+
+class Ignored:
+    """Owns the counts of the present look and of the last look that has ended."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, Left] = {}
+        self.by_topic: Mapping[str, Left] = {}
+
+    def begin_look(self) -> None:
+        """Begins to count anew."""
+        self._now = {}
+
+    def end_look(self) -> list[str]:
+        """Notes the counts of this look. Returns the topics whose number of files has changed."""
+        before, self.by_topic = self.by_topic, self._now
+        topics = sorted(before.keys() | self._now.keys())
+        none = Left()
+        return [t for t in topics if before.get(t, none).files != self._now.get(t, none).files]
+
+    def add(self, topic: str, found: Found) -> None:
+        """Counts a file."""
+        left = self._now.get(topic, Left())
+        size = left.bytes + max(found.size, 0)
+        self._now[topic] = Left(left.files + 1, size, left.path or found.path)
+
+
+def is_old(source: TailedSource, found: Found, now_ms: int) -> bool:
+    """Whether a file was last changed before the time that the source's setting allows."""
+    older_ms = source.ignore_older_ms
+    return older_ms is not None and now_ms - found.changed_ns // 1_000_000 > older_ms

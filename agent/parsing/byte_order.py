@@ -1,0 +1,42 @@
+"""Says how many bytes a code unit of an encoding has, in which order they are, and which bytes are
+its byte order mark.
+
+With `encoding: utf-16`, the first two bytes of a file decide its byte order. A file id names one
+immutable sequence of bytes, so these two bytes, and the order, never change. The agent keeps the
+order in the recipe that each intent names: recipes name utf-16le or utf-16be, and never utf-16.
+A file without a mark is little-endian, as programs for Windows write it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+UTF_8: Final = "utf-8"
+UTF_16: Final = "utf-16"
+UTF_16LE: Final = "utf-16le"
+UTF_16BE: Final = "utf-16be"
+
+WIDE: Final = (UTF_16, UTF_16LE, UTF_16BE)
+"""The encodings whose code units have two bytes."""
+
+_MARKS: Final = {
+    UTF_8: b"\xef\xbb\xbf",
+    UTF_16LE: b"\xff\xfe",
+    UTF_16BE: b"\xfe\xff",
+    "gb18030": b"\x84\x31\x95\x33",
+}
+
+
+def order_of(head: bytes) -> str:
+    """The encoding of a file of a source with `encoding: utf-16`. head: the file's first bytes."""
+    return UTF_16BE if head.startswith(_MARKS[UTF_16BE]) else UTF_16LE
+
+
+def mark_of(encoding: str) -> bytes:
+    """The byte order mark of an encoding; empty if the encoding has none."""
+    return _MARKS.get(encoding, b"")
+
+
+def unit_bytes(encoding: str) -> int:
+    """How many bytes a code unit has."""
+    return 2 if encoding in WIDE else 1

@@ -1,0 +1,176 @@
+"""Mutants of how the agent finds records in the bytes of files: byte order, byte order marks and
+runs of NUL bytes. Also of which bytes and files are skipped."""
+
+from mutants.mutant import Mutant
+
+WIDE = "tests/unit/agent/parsing/test_wide_framing.py::"
+HOLES = "tests/unit/agent/parsing/test_holes.py::"
+UTF_16 = "tests/unit/agent/test_utf16.py::"
+NUL_RUNS = "tests/unit/agent/test_nul_runs.py::"
+
+START_AT = "tests/unit/agent/test_start_at.py::"
+IDLE = "tests/unit/agent/test_idle_files.py::"
+
+MUTANTS = (
+    Mutant(
+        "the code units of all ranges begin with the first range",
+        "agent/parsing/framing.py",
+        """            units = self._units(data, begin, end)
+            line_ends""",
+        """            units = self._units(data, begin // 2 * 2 if self.unit > 1 else begin, end)
+            line_ends""",
+        (WIDE + "test_ranges_are_framed_together_as_each_by_itself",),
+    ),
+    Mutant(
+        "a line feed counts although its bytes belong to two characters",
+        "agent/parsing/framing.py",
+        """        while (at := data.rfind(self._lf, 0, end)) >= 0 and at % self.unit:
+""",
+        """        while (at := data.rfind(self._lf, 0, end)) >= 0 and at % 1:
+""",
+        (WIDE + "test_however_the_bytes_arrive_the_lines_are_the_same",),
+    ),
+    Mutant(
+        "the byte order is that of the source, not of the file",
+        "agent/files/sources.py",
+        "return self.big_endian if self.big_endian is not None and is_big_endian else usual\n",
+        "return usual\n",
+        (UTF_16 + "test_utf16_lines_are_delivered_however_they_are_written",),
+    ),
+    Mutant(
+        "the byte order is decided before the mark is written",
+        "agent/files/sources.py",
+        "            if len(head) == 2:  # otherwise the mark may still be written\n",
+        "            if head:\n",
+        (UTF_16 + "test_half_a_mark_decides_nothing",),
+    ),
+    Mutant(
+        "a byte order mark is taken off every range",
+        "agent/batches/press.py",
+        "for i, reading in enumerate(self.readings) if not reading.intent.first]",
+        "for i, reading in enumerate(self.readings)]",
+        (
+            UTF_16 + "test_a_mark_in_the_middle_of_a_file_stays_in_the_text",
+            UTF_16 + "test_a_utf8_mark_is_no_part_of_the_first_line",
+        ),
+    ),
+    Mutant(
+        "NUL bytes at the beginning of a line belong to the line",
+        "agent/parsing/framing.py",
+        "    is_hole = begins_line | ((end - first) * unit >= HOLE_BYTES)\n",
+        "    is_hole = (end - first) * unit >= HOLE_BYTES\n",
+        (HOLES + "test_holes_are_those_of_a_simple_program",),
+    ),
+    Mutant(
+        "a hole counts as whole although more NUL bytes may follow",
+        "agent/parsing/framing.py",
+        "        is_over = end[-1] < len(units)  # no more NULs can belong to the hole\n",
+        "        is_over = True\n",
+        (HOLES + "test_what_follows_never_changes_a_hole",),
+    ),
+    Mutant(
+        "a large hole takes the line behind it along",
+        "agent/files/reading.py",
+        """    if not is_hole:
+        return lines.end_inside(piece)
+""",
+        """    if lines.unit:
+        return lines.end_inside(piece)
+""",
+        (NUL_RUNS + "test_a_large_hole_is_one_rejected_range",),
+    ),
+    Mutant(
+        "a hole may be a part of a record of several lines",
+        "agent/parsing/multiline.py",
+        "            joints.begins | hole | np.append(False, hole[:-1]),\n",
+        "            joints.begins,\n",
+        (HOLES + "test_a_hole_joins_no_record",),
+    ),
+    Mutant(
+        "what was there at the first look is not skipped",
+        "agent/files/sighting.py",
+        "return self.found.size if self.is_first and self.source.starts_at_end else None",
+        "return None",
+        (START_AT + "test_what_was_written_before_the_first_look_is_skipped_and_said",),
+    ),
+    Mutant(
+        "files that appear later are skipped",
+        "agent/files/first_looks.py",
+        "        return bool(looks) and self._seen.isdisjoint(looks)\n",
+        "        return bool(looks)\n",
+        (START_AT + "test_files_that_appear_later_are_read_whole",),
+    ),
+    Mutant(
+        "a restart is a first look",
+        "agent/loop/parts.py",
+        "        tracker.first_looks.load(self._state.looked())\n",
+        "",
+        (START_AT + "test_files_that_appear_later_are_read_whole",),
+    ),
+    Mutant(
+        "a file that could not be opened at first is skipped up to its present end",
+        "agent/files/unopened.py",
+        "        return before.skip\n",
+        "        return sighting.found.size\n",
+        (START_AT + "test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then",),
+    ),
+    Mutant(
+        "skipped bytes are skipped again after the file was cut",
+        "agent/files/unopened.py",
+        "before._replace(found=found, skip=None))",
+        "before._replace(found=found))",
+        (START_AT + "test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole",),
+    ),
+    Mutant(
+        "the bytes before the first mark count as read",
+        "agent/values/identity.py",
+        "    return marks[0].position if marks and not marks[0].crc else 0\n",
+        "    return 0\n",
+        (START_AT + "test_a_skipped_file_is_recognised_after_a_restart",),
+    ),
+    Mutant(
+        "a skipped file is closed before it is announced",
+        "agent/accounts/register.py",
+        "            if not tracked.announced_ms:\n",
+        "            if tracked.file < 0:\n",
+        (START_AT + "test_compressed_files_are_skipped_whole",),
+    ),
+    Mutant(
+        "a compressed file that holds unread lines may be too old",
+        "agent/files/recognition.py",
+        "any(map(self._known.gone, sighting.bases)):",
+        "False:",
+        (IDLE + "test_a_compressed_generation_of_a_known_file_is_never_too_old",),
+    ),
+    Mutant(
+        "a file that waits to be opened becomes too old",
+        "agent/files/recognition.py",
+        "if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):",
+        "if not is_old(source, found, self._now_ms):",
+        (IDLE + "test_a_file_that_could_not_be_opened_does_not_become_too_old",),
+    ),
+    Mutant(
+        "old files are not counted",
+        "agent/files/recognition.py",
+        "        self.ignored.add(source.topic, found)\n",
+        "",
+        (IDLE + "test_an_old_file_is_counted_and_read_whole_when_it_changes",),
+    ),
+    Mutant(
+        "a deleted file is closed early",
+        "agent/files/handles.py",
+        "            if may_close(file) and _has_name(self._open[file]):\n",
+        "            if may_close(file):\n",
+        (IDLE + "test_a_file_with_unread_bytes_or_without_a_name_stays_open",),
+    ),
+    Mutant(
+        "a file is closed early although bytes of it are on their way",
+        "agent/files/reading.py",
+        """            tracked.read_position >= tracked.size
+            and not tracked.flights
+""",
+        """            tracked.read_position >= tracked.size
+""",
+        (IDLE + "test_a_file_with_unread_bytes_or_without_a_name_stays_open",),
+    ),
+)

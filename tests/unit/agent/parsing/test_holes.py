@@ -1,0 +1,112 @@
+"""Runs of NUL bytes in place of lines are records of their own, and no line suffers from them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.parsing.framing import HOLE_BYTES, LineFramer, nul_bytes
+from skidway.agent.parsing.multiline import START, JoiningFramer, Rule
+from support.promises import promise
+
+LONG = HOLE_BYTES
+
+PIECES = st.lists(
+    st.sampled_from([b"a", b"\n", b"\r\n", b"A", bytes(1), bytes(3), bytes(LONG - 1), bytes(LONG)]),
+    max_size=9,
+).map(b"".join)
+
+
+def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[bytes, bool]]:
+    """The bytes of each record with its line end, and whether it is a hole."""
+    data = b"".join(ranges)
+    frames = framer.frame(data, np.cumsum([len(each) for each in ranges]))
+    holes = [False] * len(frames) if frames.is_hole is None else frames.is_hole.tolist()
+    bounds = zip(frames.first.tolist(), frames.end.tolist(), strict=True)
+    return [(data[first:end], hole) for (first, end), hole in zip(bounds, holes, strict=True)]
+
+
+def reference(data: bytes) -> list[tuple[bytes, bool]]:
+    """The lines and holes of a range, found by a regular expression."""
+    found, at = [], 0
+    while at < len(data):
+        nuls = nul_bytes(data[at:])
+        if nuls:
+            end, hole = at + nuls, True
+        else:
+            stops = [m.start() for m in re.finditer(rb"\0{%d}" % LONG, data[at:])]
+            feed = data.find(b"\n", at)
+            ends = [len(data), *(at + stop for stop in stops), *([feed + 1] if feed >= 0 else [])]
+            end, hole = min(ends), False
+        found.append((data[at:end], hole))
+        at = end
+    return found
+
+
+@promise("2 nul bytes")
+@given(PIECES)
+def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
+    """A run of NUL bytes is a hole at the beginning of a line, and anywhere if it is long. All
+    other NUL bytes stay in their lines."""
+    if data:
+        assert records(LineFramer(), data) == reference(data)
+
+
+@promise("2 framing")
+@given(PIECES, PIECES, st.booleans())
+def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined: bool) -> None:
+    """A range has the same holes and records whether it is framed alone or with other ranges, and
+    if it is divided at the end of a record."""
+    framer = JoiningFramer(Rule(START, "^A", 3), 9) if is_joined else LineFramer()
+    ranges = [each for each in (one, other) if each]
+    if not ranges:
+        return
+    assert records(framer, *ranges) == [found for each in ranges for found in records(framer, each)]
+    for data in ranges:
+        for end in framer.frame(data, np.array([len(data)])).end[:-1].tolist():
+            divided = records(framer, data[:end]) + records(framer, data[end:])
+            assert divided == records(framer, data)
+
+
+@promise("2 framing")
+@given(PIECES, PIECES, st.booleans(), st.sampled_from(["utf-8", "utf-16le", "utf-16be"]))
+def test_what_follows_never_changes_a_hole(
+    data: bytes, rest: bytes, is_joined: bool, encoding: str
+) -> None:
+    """A hole or record that was said to be whole stays the same, whatever is written after it."""
+    if encoding != "utf-8":
+        data, rest = (b.decode().encode(encoding) for b in (data, rest))
+    framer: LineFramer | JoiningFramer = LineFramer(encoding)
+    if is_joined:
+        framer = JoiningFramer(Rule(START, "^A", 3), 9, encoding=encoding)
+    end = framer.whole_records_end(data)
+    if end:
+        whole = records(framer, data[:end])
+        assert records(framer, data + rest)[: len(whole)] == whole
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16le", "utf-16be"])
+def test_a_hole_is_whole_as_soon_as_another_byte_follows(encoding: str) -> None:
+    """The line behind a hole need not be whole for the hole to be read."""
+    framer, unit = LineFramer(encoding), len("a".encode(encoding))
+    hole = bytes(40)
+    assert framer.whole_records_end(hole) == 0
+    assert framer.whole_records_end(hole + "ab".encode(encoding)) == 40
+    text = "ab".encode(encoding)
+    assert framer.whole_records_end(text + bytes(LONG)) == 2 * unit
+    assert framer.whole_records_end(text + bytes(LONG - 2)) == 0
+
+
+@promise("2 nul bytes")
+def test_a_hole_joins_no_record() -> None:
+    """A hole is never a part of a record of several lines."""
+    framer = JoiningFramer(Rule(START, "^A", 9), 1000)
+    data = b"A\n1\n" + bytes(5) + b"2\n3\nA\n"
+    assert [record for record, _ in records(framer, data)] == [
+        b"A\n1\n", bytes(5), b"2\n3\n", b"A\n",
+    ]  # fmt: skip
+    assert framer.whole_records_end(data[:6]) == 4

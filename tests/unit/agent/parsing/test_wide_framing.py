@@ -1,0 +1,103 @@
+"""Lines of UTF-16 files are found as Python's own codecs and a simple program find them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.parsing import lines
+from skidway.agent.parsing.framing import LineFramer
+from skidway.agent.parsing.multiline import START, JoiningFramer, Rule
+from support.promises import promise
+
+ENCODINGS = st.sampled_from(["utf-16le", "utf-16be"])
+TEXTS = st.lists(
+    st.sampled_from(["\n", "\r\n", "\r", "a", "A", "\u0a00", "\u000b\u0a0a", "\u0d0a", "\u0100",
+                     "\u4e00", "\U0001f40a", "\ufeff"]),
+    max_size=14,
+).map("".join)  # fmt: skip
+
+
+def values(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[bytes]:
+    data = b"".join(ranges)
+    frames = framer.frame(data, np.cumsum([len(each) for each in ranges]))
+    assert frames.first.tolist() == [0, *frames.end.tolist()[:-1]]
+    assert frames.end.tolist()[-1] == len(data)
+    return lines.cut(data, frames).to_pylist()
+
+
+def expected(text: str) -> list[str]:
+    """The lines of a text, each without its line end."""
+    *terminated, last = text.split("\n")
+    return [each.removesuffix("\r") for each in terminated] + ([last] if last else [])
+
+
+@promise("2 framing")
+@given(ENCODINGS, TEXTS)
+def test_the_lines_are_those_of_the_decoded_text(encoding: str, text: str) -> None:
+    """The lines of UTF-16 bytes are the lines of the text that Python's codec makes of these
+    bytes."""
+    data = text.encode(encoding)
+    if data:
+        found = [each.decode(encoding) for each in values(LineFramer(encoding), data)]
+        assert found == expected(text)
+
+
+@promise("2 framing")
+@given(ENCODINGS, st.lists(TEXTS.filter(bool), min_size=1, max_size=4), st.booleans())
+def test_ranges_are_framed_together_as_each_by_itself(
+    encoding: str, texts: list[str], is_odd: bool
+) -> None:
+    """A range has the same records whether it is framed alone or with other ranges, even if a range
+    before it ends with half a code unit."""
+    ranges = [text.encode(encoding) + b"\x01" * is_odd for text in texts]
+    framer = LineFramer(encoding)
+    assert values(framer, *ranges) == [value for each in ranges for value in values(framer, each)]
+
+
+@promise("2 framing")
+@given(ENCODINGS, TEXTS, st.lists(st.integers(0, 60), max_size=5), st.booleans())
+def test_however_the_bytes_arrive_the_lines_are_the_same(
+    encoding: str, text: str, cuts: list[int], is_joined: bool
+) -> None:
+    """If the bytes of a file arrive piece by piece, cut anywhere, even inside a line feed or a
+    character, the whole records are those of the whole file."""
+    framer: LineFramer | JoiningFramer = LineFramer(encoding)
+    if is_joined:
+        framer = JoiningFramer(Rule(START, "^A", 3), 40, encoding=encoding)
+    data, found, begin = (text + "\nA").encode(encoding), [], 0
+    for seen in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
+        end = framer.whole_records_end(data[begin:seen])
+        if end:
+            found += values(framer, data[begin : begin + end])
+            begin += end
+    if begin < len(data):
+        found += values(framer, data[begin:])
+    assert found == values(framer, data)
+
+
+@given(ENCODINGS, TEXTS, st.integers(1, 3))
+def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra: int) -> None:
+    """The end of a line of which only a later part is there is found at the first line feed, and
+    not where the two bytes of a line feed belong to different characters."""
+    data = text.encode(encoding)
+    at = text.find("\n")
+    end = None if at < 0 else len(text[: at + 1].encode(encoding))
+    assert LineFramer(encoding).end_inside(data) == end
+
+
+@pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be"])
+def test_half_a_code_unit_belongs_to_the_last_record(encoding: str) -> None:
+    """If a range ends with half a code unit, the byte is part of the last record."""
+    data = "a\nb".encode(encoding) + b"x"
+    assert values(LineFramer(encoding), data) == ["a".encode(encoding), data[4:]]
+    assert LineFramer(encoding).whole_records_end(data) == 4
+
+
+def test_a_pattern_sees_the_text_and_no_byte_order_mark() -> None:
+    """A pattern of multiline is searched in the decoded line, without a byte order mark."""
+    framer = JoiningFramer(Rule(START, "^A", 9), 400, encoding="utf-16le")
+    data = "A\nb\n\ufeffA\nc\n".encode("utf-16le")
+    assert [each.decode("utf-16le") for each in values(framer, data)] == ["A\nb", "\ufeffA\nc"]

@@ -1,0 +1,209 @@
+"""Old files are left alone and counted (`ignore.older.ms`), and idle files are closed
+(`close.inactive.ms`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.agent.files.ignored import Left
+from skidway.errors import ConfigurationRefused
+from support.agent_world import World, raw, settings
+from support.promises import promise
+
+HOUR_MS = 3_600_000
+PATH = "/log/a.log"
+
+
+def world_of(*paths: str, **source: object) -> World:
+    return World(settings(raw("logs", *paths, ignore_older_ms=2 * HOUR_MS, **source)))
+
+
+def started(world: World) -> World:
+    world.start()
+    world.settle()
+    return world
+
+
+def old_file(world: World, data: bytes = b"old\n", path: str = PATH) -> None:
+    world.files.append(path, data)
+    world.clock.advance(3 * HOUR_MS / 1000)
+
+
+@promise("1 old files")
+def test_an_old_file_is_counted_and_read_whole_when_it_changes() -> None:
+    """A file that is too old when it is first found is not read, but counted. If it is written to,
+    it is read from its first byte."""
+    world = world_of()
+    old_file(world)
+    started(world)
+    assert world.values() == []
+    assert world.agent.tracker.ignored.by_topic == {"logs": Left(1, 4, PATH)}
+    world.kill()
+    started(world)
+    assert world.values() == []
+    world.files.append(PATH, b"new\n")
+    world.settle()
+    assert world.values() == ["old", "new"]
+    assert world.agent.tracker.ignored.by_topic == {}
+
+
+@promise("1 old files")
+def test_a_known_file_is_never_too_old() -> None:
+    """A file that was read before stays known, however old it becomes, and however often the agent
+    is started."""
+    world = world_of()
+    world.files.append(PATH, b"one\n")
+    started(world)
+    world.kill()
+    world.files.append(PATH, b"two\n")
+    world.clock.advance(9 * HOUR_MS / 1000)
+    started(world)
+    assert world.values() == ["one", "two"]
+    assert world.agent.tracker.ignored.by_topic == {}
+
+
+@promise("1 old files")
+def test_rotated_files_are_never_too_old() -> None:
+    """A log that was rotated while no agent ran is read, even if that was long ago."""
+    world = world_of("/log/a.log")
+    world.files.append(PATH, b"one\n")
+    started(world)
+    world.kill()
+    world.files.append(PATH, b"two\n")
+    world.files.rename(PATH, PATH + ".1")
+    world.files.append(PATH, b"three\n")
+    world.files.rename(PATH + ".1", PATH + ".2")
+    world.files.rename(PATH, PATH + ".1")
+    world.clock.advance(9 * HOUR_MS / 1000)
+    world.files.append(PATH, b"four\n")
+    started(world)
+    assert sorted(world.values()) == ["four", "one", "three", "two"]
+
+
+@promise("1 old files")
+def test_a_compressed_generation_of_a_known_file_is_never_too_old() -> None:
+    """If a known file was compressed while no agent ran, its unread lines are read, even if the
+    compressed file has an old time of change."""
+    world, long = world_of("/log/*"), "x" * 1100
+    world.files.append(PATH, long.encode() + b"\n")
+    started(world)
+    world.kill()
+    world.files.append(PATH, b"two\n")
+    world.files.compress(PATH)
+    world.clock.advance(9 * HOUR_MS / 1000)
+    started(world)
+    assert world.values() == [long, "two"]
+
+
+@promise("1 old files")
+def test_a_file_that_could_not_be_opened_does_not_become_too_old() -> None:
+    """A file that was found in time and could not be opened is read as soon as it can be opened."""
+    world = world_of()
+    world.files.append(PATH, b"one\n").unreadable = True
+    started(world)
+    world.clock.advance(9 * HOUR_MS / 1000)
+    world.settle()
+    world.files.by_path[PATH].unreadable = False
+    world.settle()
+    assert world.values() == ["one"]
+
+
+def test_with_start_at_end_an_old_file_begins_at_its_end() -> None:
+    """With `start_at: end`, an old file is no special case: it begins at its end."""
+    world = world_of(start_at="end")
+    old_file(world)
+    started(world)
+    world.files.append(PATH, b"new\n")
+    world.settle()
+    assert world.values() == ["new"]
+    assert world.only()["skipped"] == 4
+
+
+def test_an_event_before_the_first_look_reads_no_old_file() -> None:
+    """An event about an old file that comes before the first look does not make the agent read
+    it."""
+    world = world_of()
+    old_file(world)
+    world.start()
+    world.agent.touch([PATH])
+    world.settle()
+    assert world.values() == []
+
+
+def test_the_time_must_be_longer_than_a_look_takes() -> None:
+    """If `ignore.older.ms` is not much longer than `reconcile.interval.ms`, the settings are
+    refused with a sentence that names both."""
+    with pytest.raises(ConfigurationRefused, match=r"ignore\.older\.ms .* reconcile\.interval\.ms"):
+        settings(raw(ignore_older_ms=HOUR_MS), reconcile_interval_ms=HOUR_MS).check()
+
+
+def inactive() -> World:
+    world = World(settings(raw(), close_inactive_ms=2_000, close_rotated_ms=9_000))
+    world.files.append(PATH, b"one\n")
+    world.start()
+    world.hold(2)
+    return world
+
+
+@promise("1 closed early")
+def test_a_file_is_closed_when_it_is_read_and_idle() -> None:
+    """A file that has no new bytes for `close.inactive.ms` is closed. It is read on when it
+    grows."""
+    world = inactive()
+    world.settle(5)
+    assert world.files.open_count == 1
+    world.settle(20)
+    assert world.files.open_count == 0
+    world.files.append(PATH, b"two\n")
+    world.settle(3)
+    assert world.values() == ["one", "two"]
+
+
+@promise("1 closed early")
+def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
+    """A file stays open as long as its bytes are not acknowledged, or if it was deleted: only an
+    open descriptor can still read it."""
+    world = inactive()
+    world.hold(30)
+    assert world.files.open_count == 1
+    world.settle(2)
+    world.files.delete(PATH)
+    world.settle(12)
+    assert world.files.open_count == 1
+    world.settle(30)
+    assert world.files.open_count == 0
+    assert world.values() == ["one"]
+    assert world.losses() == []
+
+
+@promise("1 closed early")
+def test_bytes_of_a_file_that_was_deleted_after_it_was_closed_are_declared() -> None:
+    """If a closed file is written to and deleted before the agent looks again, the agent declares
+    a loss."""
+    world = inactive()
+    world.settle(30)
+    world.files.append(PATH, b"two\n")
+    world.files.delete(PATH)
+    world.settle()
+    assert world.values() == ["one"]
+    assert len(world.losses()) == 1
+
+
+@promise("1 old files")
+@pytest.mark.parametrize("pattern", ["/log/*.log", "/log/a.log", "/log/*"])
+def test_an_old_file_that_goes_away_is_no_loss(pattern: str) -> None:
+    """If an ignored file is deleted or rotated, no loss is declared, and the next file at its path
+    is read whole."""
+    world = world_of(pattern)
+    old_file(world)
+    old_file(world, path="/log/b.log")
+    started(world)
+    world.files.delete("/log/b.log")
+    world.settle()
+    world.files.rename(PATH, PATH + ".1")
+    world.files.append(PATH, b"new\n")
+    world.settle()
+    world.files.delete(PATH + ".1")
+    world.settle()
+    assert world.values() == ["new"]
+    assert world.losses() == []

@@ -1,0 +1,178 @@
+"""Runs of NUL bytes in place of lines, as a power loss or a truncated log leaves them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from skidway.agent.files.host import Status
+from skidway.agent.files.reading import HOLE_PIECES
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.kafka.types import TopicPartition
+from support.agent_press import rejected_rows
+from support.agent_world import MemoryHandle, World, raw, settings
+from support.promises import promise
+from support.randomness import Seeds
+
+PATH = "/log/a.log"
+REJECTED = TopicPartition("logs.rejected", 0)
+MIB = 1 << 20
+
+
+def running(**source: object) -> World:
+    world = World(settings(raw(**source)))
+    world.start()
+    return world
+
+
+def holes(world: World) -> list[tuple[int, int]]:
+    """The first byte and the length of each hole in the rejected topic, whose rows hold no NULs."""
+    rows = [row for row in rejected_rows(world.brokers) if row["reason"] == "nul-bytes"]
+    assert all(row["line"] == b"" for row in rows)
+    return [(row["first"], row["length"]) for row in rows]
+
+
+@promise("2 nul bytes")
+def test_a_hole_is_set_apart_and_the_line_behind_it_is_delivered() -> None:
+    """NUL bytes at the beginning of a line are rejected by themselves, with their number, and the
+    line behind them is delivered. NUL bytes inside a line stay."""
+    world = running()
+    world.files.append(PATH, b"one\n" + bytes(7) + b"two\nth\0ree\n")
+    world.settle()
+    assert world.values() == ["one", "two", "th\0ree"]
+    assert holes(world) == [(4, 7)]
+    (row,) = rejected_rows(world.brokers)
+    assert row["detail"] == "7 NUL bytes are in place of lines"
+    entry = world.only()
+    assert (entry["acknowledged"], entry["rejected"], entry["pending"]) == (15, 7, 0)
+
+
+@promise("2 nul bytes")
+def test_what_a_power_loss_leaves_ends_the_line_before_it() -> None:
+    """If many NUL bytes follow the beginning of a line, the line ends before them, and the next
+    line is delivered whole."""
+    world = running()
+    world.files.append(PATH, b"one\nhalf a l" + bytes(4096) + b"two\n")
+    world.settle()
+    assert world.values() == ["one", "half a l", "two"]
+    assert holes(world) == [(12, 4096)]
+
+
+@promise("2 nul bytes")
+@pytest.mark.parametrize("before", [b"", b"one\n", b"half"])
+@pytest.mark.parametrize("mib", [1, 3, 40])
+def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
+    """A hole that is larger than one reading becomes one rejected range, and the line behind it is
+    delivered."""
+    world = running()
+    world.files.append(PATH, before + bytes(mib * MIB + 5) + b"two\n")
+    world.settle()
+    assert world.values() == [*([before.decode().strip()] if before else []), "two"]
+    assert sum(length for _, length in holes(world)) == mib * MIB + 5
+    assert len(holes(world)) <= 2
+    assert world.only()["pending"] == 0
+
+
+@promise("2 nul bytes")
+def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
+    """If the agent is killed after it promised a large hole, it sends the same record again."""
+    world = World(settings(raw()))
+    world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
+    world.start()
+    world.settle()
+    first, *again = world.brokers.logs[REJECTED]
+    assert all(record == first for record in again)
+    assert (first.first, first.length) == (0, 2 * MIB)
+    assert world.values() == ["x"]
+    entry = world.only()
+    assert (entry["rejected"], entry["acknowledged"], entry["pending"]) == (2 * MIB, 2, 0)
+
+
+def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
+    """NUL bytes at the end of a file are set apart when the file has stood still. If more NUL bytes
+    come later, these are another hole."""
+    world = running()
+    world.files.append(PATH, b"one\n" + bytes(10))
+    world.hold(2)
+    assert holes(world) == []
+    world.settle()
+    world.files.append(PATH, bytes(3) + b"two\n")
+    world.settle()
+    assert holes(world) == [(4, 10), (14, 3)]
+    assert world.values() == ["one", "two"]
+
+
+def test_a_hole_of_a_gib_is_read_in_few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn of the loop scans many MiB of a hole and keeps none of them."""
+    world, size, most = running(), 1 << 30, READ_BYTES + 256
+    text = b"two\n"
+    zeros = bytes(most)
+
+    def read(self: MemoryHandle, count: int, position: int) -> bytes:
+        assert count <= most
+        data = zeros[: max(min(count, size - position), 0)]
+        at = max(position - size, 0)
+        return data + text[at : at + count - len(data)]
+
+    def status(self: MemoryHandle) -> Status:
+        found = real(self)
+        return found._replace(size=size + len(text))
+
+    real, look = MemoryHandle.status, world.files.look
+    monkeypatch.setattr(MemoryHandle, "read", read)
+    monkeypatch.setattr(MemoryHandle, "status", status)
+    monkeypatch.setattr(
+        world.files, "look", lambda path: look(path)._replace(size=size + len(text))
+    )
+    world.files.append(PATH, b"-")
+    for _ in range(3 + 2 * (size // (HOLE_PIECES * READ_BYTES))):
+        world.tick(0.01)
+        if world.values():
+            break
+    world.settle()
+    assert world.values() == ["two"]
+    assert holes(world) == [(0, size)]
+
+
+@promise("2 nul bytes")
+def test_a_truncated_log_with_a_hole_at_its_beginning_is_read() -> None:
+    """If a log is copied and truncated, and its program writes on behind the old end, the hole is
+    set apart and the new lines are delivered, each once."""
+    world = running()
+    for number in range(3):
+        world.files.append(PATH, b"line %d\n" % number * 50)
+        world.settle()
+        size = len(world.files.by_path[PATH].data)
+        world.files.truncate(PATH)
+        world.files.append(PATH, bytes(size) + b"after %d\n" % number)
+        world.settle()
+    found = world.values()
+    assert [line for line in found if line.startswith("after")] == ["after 0", "after 1", "after 2"]
+    assert len(found) == 3 * 50 + 3
+    assert all(entry["pending"] == 0 for entry in world.ledger())
+
+
+@promise("2 nul bytes")
+def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
+    """However holes, lines and kills follow one another, each line is delivered once, and all NUL
+    bytes are rejected."""
+    for seed in seeds(range(6)):
+        draw = random.Random(seed)
+        world, lines, nuls = World(settings(raw())), [], 0
+        world.start()
+        for number in range(25):
+            hole = draw.choice([0, 0, 1, 100, 5000, MIB + 3])
+            lines.append(f"line {number}")
+            nuls += hole
+            world.files.append(PATH, bytes(hole) + lines[-1].encode() + b"\n")
+            if draw.random() < 0.5:
+                world.tick(0.01)
+            if draw.random() < 0.2:
+                world.kill()
+                world.start()
+        world.settle()
+        assert sorted(set(world.values())) == sorted(lines)
+        entry = world.only()
+        assert (entry["rejected"], entry["pending"]) == (nuls, 0)
+        assert entry["acknowledged"] == sum(len(line) + 1 for line in lines)
