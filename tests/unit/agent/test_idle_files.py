@@ -164,8 +164,9 @@ def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
     """A file stays open as long as its bytes are not acknowledged, or if it was deleted: only an
     open descriptor can still read it."""
     world = inactive()
-    world.hold(30)
+    world.hold(80)
     assert world.files.open_count == 1
+    world = inactive()
     world.settle(2)
     world.files.delete(PATH)
     world.settle(12)
