@@ -39,6 +39,16 @@ from skidway.agent.parsing.replacing import (
 )
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import SourceSettings
+from skidway.agent.shaping.checking import check
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.pseudonyms import HashKey, read_key
+from skidway.agent.shaping.rules import SHAPE_VERSION, Mask, text_of
+from skidway.agent.shaping.shaped_schemas import (
+    changes_fields,
+    shaped,
+    unshaped,
+    without_unused,
+)
 from skidway.agent.values.intents import crc_of
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -71,7 +81,11 @@ class TopicSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Together with a file's bytes, a recipe decides which records the agent makes from them."""
+    """Together with a file's bytes, a recipe decides which records the agent makes from them.
+
+    shape: the text of the rules that shape records. parsed_schema: the schema of the records before
+    these rules, if they change the fields; empty if it is the same as after the rules.
+    """
 
     program: str
     data: TopicSnapshot
@@ -96,6 +110,9 @@ class Recipe:
     time_on_error: str = "reject"
     takes_extra: bool = False
     takes_aliases: bool = False
+    shape: str = ""
+    parsed_schema: str = ""
+    hash_key_file: str = ""
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -155,12 +172,17 @@ def program_of(recipe: Recipe) -> str:
     framing and pressing have version numbers of their own.
     """
     names = [program_version()]
-    if recipe.parser == "json" or recipe.container == DOCKER or recipe.encoding != UTF_8:
+    rules = parse(recipe.shape)
+    has_masks = any(isinstance(rule, Mask) for rule in rules)
+    is_json = recipe.parser == "json" or recipe.container == DOCKER
+    if is_json or recipe.encoding != UTF_8 or has_masks:
         # Python's tables say which characters the bytes of other encodings are. Its JSON decoder
         # decides which lines are JSON, and how long a number may be; patch releases have changed
         # this length. If a line is not JSON, its rejected record contains the decoder's error text.
+        # Masks use Python's regular expressions and its tables of letters.
         names.append(f"python-{platform.python_version()}")
-    if recipe.parser != "raw" or recipe.multiline or recipe.container or recipe.path_patterns:
+    has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
+    if recipe.parser != "raw" or has_patterns:
         # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
         # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
@@ -168,6 +190,11 @@ def program_of(recipe: Recipe) -> str:
         # The rules of time zones change without a new version of Python, because they are part of
         # the machine's installation.
         names.append(f"zone-{_zone_rules(recipe.timezone)}")
+    if rules:
+        names.append(f"shape-{SHAPE_VERSION}")
+    if recipe.hash_key_file:
+        # Another key makes other records, as another version of a library does.
+        names.append(f"key-{_key_fingerprint(recipe.hash_key_file)}")
     return " ".join(names)
 
 
@@ -193,6 +220,25 @@ def has_refusal(recipe: Recipe) -> bool:
 
 _REFUSED = " refused"
 _version = cache(version)
+
+
+def key_of(recipe: Recipe) -> HashKey | None:
+    """The key of the recipe's rules `hash`; None if it has no such rules. A process reads each file
+    once, so that it never makes records with two keys. Raises ConfigurationRefused.
+    """
+    return _key(recipe.hash_key_file) if recipe.hash_key_file else None
+
+
+@cache
+def _key(path: str) -> HashKey:
+    return read_key(Path(path))
+
+
+def _key_fingerprint(path: str) -> str:
+    try:
+        return _key(path).fingerprint
+    except ConfigurationRefused:
+        return "unreadable"  # a press of this recipe cannot be made, and says why
 
 
 @cache
@@ -242,6 +288,9 @@ def recipe_of(
         time_on_error="reject" if time is None else time.on_error,
         takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
         takes_aliases=source.parser.type == "json" and '"aliases"' in schema.text,
+        shape=text_of(parse(source.shape or "")),
+        parsed_schema=_parsed_schema(source, schema.text),
+        hash_key_file="" if source.hash_key_file is None else str(source.hash_key_file),
     )
     return at_present(recipe)
 
@@ -250,6 +299,25 @@ def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
     source or its groups are refused.
     """
+    text, rules = _derived_before_rules(source), parse(source.shape or "")
+    if not changes_fields(rules):
+        return text
+    check(source.shape or "", rules, Codec(text).arrow_schema)
+    return shaped(text, rules)
+
+
+def _parsed_schema(source: SourceSettings, text: str) -> str:
+    """The schema of the records before the rules, if it differs from `text`, the one after them."""
+    rules = parse(source.shape or "")
+    if not changes_fields(rules):
+        return ""
+    if source.schema is None:
+        return _derived_before_rules(source)
+    before = unshaped(text, rules)
+    return without_unused(before, rules, text) if source.parser.type == "json" else before
+
+
+def _derived_before_rules(source: SourceSettings) -> str:
     # The settings require a schema for json, so the parser is raw or regex.
     pattern = source.parser.pattern
     return derived.schema(
@@ -278,7 +346,7 @@ def build_parser(recipe: Recipe, codec: Codec) -> Parser:
     try:
         return _unwrapping(recipe, _schema_of_parser(recipe, codec))
     except ConfigurationRefused as error:
-        raise _of_source(recipe, error) from error
+        raise of_source(recipe, error) from error
 
 
 def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
@@ -301,10 +369,11 @@ def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
     try:
         return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema)
     except ConfigurationRefused as error:
-        raise _of_source(recipe, error) from error
+        raise of_source(recipe, error) from error
 
 
-def _of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
+def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
+    """The error with the name of the source's topic before it."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))
 

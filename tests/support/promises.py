@@ -56,6 +56,8 @@ PROMISES = {
     "2 refused record": "A record that the broker refuses is lost only where no attempt arrived.",
     "2 found or sent": "The agent acknowledges what it finds on the brokers, and sends the rest "
     "once.",
+    "2 filtered": "A rule leaves out the same records whenever it is applied; they are counted once, "
+    "by rule.",
     "2 floor": "No record of a pending intent lies below the floor of its partition.",
     "2 another program": "A program is another one where it makes other records.",
     "2 set apart": "The agent sets apart, by name, what it can neither replay nor find.",
