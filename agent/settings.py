@@ -191,8 +191,8 @@ class SourceSettings:
         help="Rules, one a line, that leave out records (drop, keep, sample), mask or hash texts, "
         "and rename or remove fields; see Shaping records.",
     )
-    hash_key_file: Path | None = setting(
-        "hash.key.file",
+    hash_key_location: Path | None = setting(
+        "hash.key.location",
         None,
         help="File with the secret key of the rules `hash` in shape; restart after a change.",
     )
@@ -240,7 +240,7 @@ class SourceSettings:
             raise ConfigurationRefused("partitioning: key needs the setting key")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
-        _check_shape(self.shape, self.hash_key_file)
+        _check_shape(self.shape, self.hash_key_location)
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
@@ -415,9 +415,9 @@ def _check_shape(text: str | None, key_file: Path | None) -> None:
     rules = parse(text or "")
     check_patterns(text or "", rules)
     if needs_key(rules) and key_file is None:
-        raise ConfigurationRefused("hash.key.file: a rule `hash` of shape needs a key")
+        raise ConfigurationRefused("hash.key.location: a rule `hash` of shape needs a key")
     if key_file is not None and not needs_key(rules):
-        raise ConfigurationRefused("hash.key.file: no rule of shape hashes a field")
+        raise ConfigurationRefused("hash.key.location: no rule of shape hashes a field")
 
 
 def _check_topic(topic: str) -> None:

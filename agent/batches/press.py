@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
+from skidway.agent.batches.filtered import Filtered
 from skidway.agent.batches.recipe import (
     Recipe,
     TopicSnapshot,
@@ -61,6 +62,8 @@ Partitions = int | Int64s
 
 _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
 """The details of rejects for these reasons never quote a value."""
+
+_TERMINATOR_BYTES_MAX = 2
 
 AHEAD_MS_MAX = 3_600_000
 """If a record's event time is later than the moment of reading by more than this many milliseconds,
@@ -105,38 +108,6 @@ class Pressed:
     unread_times: int = 0
     pieces: int = 0
     filtered: Filtered | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filtered:
-    """Records that rules left out. owner: for each of them the index of its reading, in rising
-    order. times: their event times (ms). rule: the index of the rule among `rules`.
-    """
-
-    owner: Int64s
-    file: Int64s
-    first: Int64s
-    length: Int64s
-    times: Int64s
-    rule: Int64s
-    rules: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.owner)
-
-    @property
-    def by_rule(self) -> dict[str, tuple[int, int]]:
-        """How many records each rule left out, and their bytes."""
-        found = {}
-        for index in np.unique(self.rule).tolist():
-            mine = self.rule == index
-            found[self.rules[index]] = int(mine.sum()), int(self.length[mine].sum())
-        return found
-
-    def of(self, rows: slice | npt.NDArray[np.bool_]) -> Filtered:
-        """Some of these records."""
-        columns = (self.owner, self.file, self.first, self.length, self.times, self.rule)
-        return Filtered(*(column[rows] for column in columns), self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +299,7 @@ class Press:
         return [
             (owner, replace(
                 x,
-                line=text.line(x.line, is_head=x.reason == TOO_LONG and len(x.line) < x.length),
+                line=text.line(x.line, is_head=x.length - len(x.line) > _TERMINATOR_BYTES_MAX),
                 detail=x.detail if x.reason in _PLAIN else text.detail(x.detail),
             ))
             for owner, x in refused
@@ -566,15 +537,6 @@ def _outcomes(
         left_out = 0
         if filtered is not None:
             begin, end = np.searchsorted(filtered.owner, [index, index + 1])
-            left_out = count_filtered(counts, sources[0], agent, filtered.of(slice(begin, end)))
+            left_out = filtered.of(int(begin), int(end)).count(counts, sources[0], agent)
         outcomes.append(ReadingOutcome(delivered, refused, counts, left_out))
     return outcomes
-
-
-def count_filtered(counts: Counts, source: Source, agent: int, filtered: Filtered) -> int:
-    """Counts records that rules left out, and returns their bytes."""
-    for index in np.unique(filtered.rule).tolist():
-        mine = filtered.rule == index
-        rule = filtered.rules[index]
-        counts.add_filtered(source, agent, filtered.times[mine], filtered.length[mine], rule)
-    return int(filtered.length.sum())

@@ -42,7 +42,7 @@ from skidway.agent.settings import SourceSettings
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.pseudonyms import HashKey, read_key
-from skidway.agent.shaping.rules import SHAPE_VERSION, Mask, text_of
+from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
 from skidway.agent.shaping.shaped_schemas import (
     changes_fields,
     shaped,
@@ -112,7 +112,7 @@ class Recipe:
     takes_aliases: bool = False
     shape: str = ""
     parsed_schema: str = ""
-    hash_key_file: str = ""
+    hash_key_location: str = ""
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -192,9 +192,9 @@ def program_of(recipe: Recipe) -> str:
         names.append(f"zone-{_zone_rules(recipe.timezone)}")
     if rules:
         names.append(f"shape-{SHAPE_VERSION}")
-    if recipe.hash_key_file:
+    if recipe.hash_key_location:
         # Another key makes other records, as another version of a library does.
-        names.append(f"key-{_key_fingerprint(recipe.hash_key_file)}")
+        names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")
     return " ".join(names)
 
 
@@ -226,7 +226,7 @@ def key_of(recipe: Recipe) -> HashKey | None:
     """The key of the recipe's rules `hash`; None if it has no such rules. A process reads each file
     once, so that it never makes records with two keys. Raises ConfigurationRefused.
     """
-    return _key(recipe.hash_key_file) if recipe.hash_key_file else None
+    return _key(recipe.hash_key_location) if recipe.hash_key_location else None
 
 
 @cache
@@ -288,9 +288,9 @@ def recipe_of(
         time_on_error="reject" if time is None else time.on_error,
         takes_extra=source.parser.type == "json" and f'"{EXTRA}"' in schema.text,
         takes_aliases=source.parser.type == "json" and '"aliases"' in schema.text,
-        shape=text_of(parse(source.shape or "")),
+        shape=(source.shape or "") if parse(source.shape or "") else "",
         parsed_schema=_parsed_schema(source, schema.text),
-        hash_key_file="" if source.hash_key_file is None else str(source.hash_key_file),
+        hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
     )
     return at_present(recipe)
 

@@ -58,25 +58,17 @@ class _Check:
 
     def rule(self, rule: Rule) -> None:
         match rule:
-            case r.Drop(where) | r.Keep(where):
-                self._condition(where)
-            case r.Sample(_, _, where):
+            case r.Drop(where) | r.Keep(where) | r.Sample(_, _, where):
                 if where is not None:
                     self._condition(where)
-            case r.Mask(field):
-                self._text(field, "mask")
-            case r.MaskMatching(field):
-                self._text(field, "mask")
-                self.mask_pattern(rule)
+            case r.Mask(field) | r.MaskMatching(field):
+                self._text([field], "mask")
             case r.Hash(fields):
-                for field in fields:
-                    self._text(field, "hash")
+                self._text(fields, "hash")
             case r.Rename(field, to):
                 self._rename(field, to)
             case r.Remove(fields):
-                for field in fields:
-                    self._known(field)
-                    del self.fields[field.name]
+                self._remove(fields)
 
     def pattern(self, pattern: str, place: Place) -> None:
         try:
@@ -90,6 +82,11 @@ class _Check:
             said = "this pattern also finds an empty text, so there would be nothing to mask"
             raise self._refused(rule.place, said)
 
+    def _remove(self, fields: Sequence[Field]) -> None:
+        for field in fields:
+            self._known(field)
+            del self.fields[field.name]
+
     def _rename(self, field: Field, to: Field) -> None:
         known = self._known(field)
         if to.name in self.fields:
@@ -101,16 +98,8 @@ class _Check:
 
     def _condition(self, condition: Condition) -> None:
         match condition:
-            case r.Comparison(field, how, value, place):
-                kind = self._known(field).type
-                if how == r.MATCHES:
-                    self.pattern(str(value), place)
-                if how in r.SEARCHES and not is_text(kind):
-                    said = f"{field.name} is {_kind(kind)}, and `{how}` searches a text"
-                    raise self._refused(field.place, said)
-                self._value(field, kind, value, place)
-                if types.is_boolean(kind) and how not in (r.EQUALS, r.NOT_EQUALS):
-                    raise self._refused(field.place, "true is neither more nor less than false")
+            case r.Comparison():
+                self._comparison(condition)
             case r.Membership(field, values, place):
                 kind = self._known(field).type
                 for value in values:
@@ -119,9 +108,21 @@ class _Check:
                 self._known(field)
             case r.Not(part):
                 self._condition(part)
-            case r.All(parts) | r.Any_(parts):
+            case r.AllOf(parts) | r.AnyOf(parts):
                 for part in parts:
                     self._condition(part)
+
+    def _comparison(self, comparison: r.Comparison) -> None:
+        field, how = comparison.field, comparison.how
+        kind = self._known(field).type
+        if how == r.MATCHES:
+            self.pattern(str(comparison.value), comparison.place)
+        if how in r.SEARCHES and not is_text(kind):
+            said = f"{field.name} is {_kind(kind)}, and `{how}` searches a text"
+            raise self._refused(field.place, said)
+        self._value(field, kind, comparison.value, comparison.place)
+        if types.is_boolean(kind) and how not in (r.EQUALS, r.NOT_EQUALS):
+            raise self._refused(field.place, "true is neither more nor less than false")
 
     def _value(self, field: Field, kind: pa.DataType, value: Literal, place: Place) -> None:
         if is_text(kind):
@@ -139,11 +140,12 @@ class _Check:
             said = f"{field.name} is {_kind(kind)}, and {r.literal_text(value)} is none"
             raise self._refused(place, said)
 
-    def _text(self, field: Field, verb: str) -> None:
-        kind = self._known(field).type
-        if not types.is_string(kind):
-            said = f"{field.name} is {_kind(kind)}, and `{verb}` changes texts only"
-            raise self._refused(field.place, said)
+    def _text(self, fields: Sequence[Field], verb: str) -> None:
+        for field in fields:
+            kind = self._known(field).type
+            if not types.is_string(kind):
+                said = f"{field.name} is {_kind(kind)}, and `{verb}` changes texts only"
+                raise self._refused(field.place, said)
 
     def _known(self, field: Field) -> pa.Field:
         found = self.fields.get(field.name)
@@ -171,7 +173,7 @@ def _comparisons(condition: Condition) -> Iterable[r.Comparison]:
             yield condition
         case r.Not(part):
             yield from _comparisons(part)
-        case r.All(parts) | r.Any_(parts):
+        case r.AllOf(parts) | r.AnyOf(parts):
             for part in parts:
                 yield from _comparisons(part)
 

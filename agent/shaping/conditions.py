@@ -44,9 +44,9 @@ def holds(condition: Condition, batch: pa.RecordBatch) -> pa.BooleanArray:
             return pc.is_null(batch.column(field.name))
         case r.Not(part):
             return pc.invert(holds(part, batch))
-        case r.All(parts):
+        case r.AllOf(parts):
             return reduce(pc.and_, (holds(part, batch) for part in parts))
-        case r.Any_(parts):
+        case r.AnyOf(parts):
             return reduce(pc.or_, (holds(part, batch) for part in parts))
 
 

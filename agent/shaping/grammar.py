@@ -185,14 +185,14 @@ class _Line:
         while self._is_name("or"):
             self._at += 1
             parts.append(self._conjunction())
-        return parts[0] if len(parts) == 1 else r.Any_(tuple(parts))
+        return parts[0] if len(parts) == 1 else r.AnyOf(tuple(parts))
 
     def _conjunction(self) -> Condition:
         parts = [self._negation()]
         while self._is_name("and"):
             self._at += 1
             parts.append(self._negation())
-        return parts[0] if len(parts) == 1 else r.All(tuple(parts))
+        return parts[0] if len(parts) == 1 else r.AllOf(tuple(parts))
 
     def _negation(self) -> Condition:
         word = self._word

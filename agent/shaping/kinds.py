@@ -178,7 +178,7 @@ _IPV6_COLONS = (6, 7)  # without ::, with and without an address of IPv4 at the 
 
 def mask_ips(text: str, shown: str) -> str:
     """Replaces addresses of IPv6 and IPv4 in a text."""
-    if ":" in text:
+    if "::" in text or text.count(":") >= min(_IPV6_COLONS):
         text = _IPV6_LIKE.sub(lambda found: _without_ipv6(found[0], shown), text)
     return _IPV4.sub(shown, text)
 
@@ -241,6 +241,6 @@ KINDS: Final[Mapping[str, Kind]] = {
         ),
     ),
     "ips": Kind(
-        "[ip]", r"[0-9]\.[0-9]+\.[0-9]+\.[0-9]|:[0-9A-Fa-f]*:", replace=mask_ips
+        "[ip]", r"[0-9]\.[0-9]+\.[0-9]+\.[0-9]|::|(?:[0-9A-Fa-f]{1,4}:){6}", replace=mask_ips
     ),
 }  # fmt: skip

@@ -51,10 +51,10 @@ def read_key(path: Path) -> HashKey:
         secret = path.read_bytes()[: KEY_BYTES_MAX + 1].strip()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ConfigurationRefused(f"hash.key.file: cannot read {path}: {reason}") from error
+        raise ConfigurationRefused(f"hash.key.location: cannot read {path}: {reason}") from error
     if not KEY_BYTES_MIN <= len(secret) <= KEY_BYTES_MAX:
         raise ConfigurationRefused(
-            f"hash.key.file: {path} has {len(secret)} bytes; a key has {KEY_BYTES_MIN} to "
+            f"hash.key.location: {path} has {len(secret)} bytes; a key has {KEY_BYTES_MIN} to "
             f"{KEY_BYTES_MAX}, such as the output of `openssl rand -hex 32`"
         )
     return HashKey(secret)

@@ -6,8 +6,8 @@ applied to the whole text of the line:
 * All kinds of all rules `mask`, and the patterns of `mask ... matching`, are masked in the whole
   text, whichever field they name.
 * The text is withheld if a rule hashes or removes a field, because nobody knows where in the text
-  the field is. It is also withheld if a pattern to mask has an anchor (`^`, `$`, `\\A`, `\\z`, `\\b`,
-  `\\B`), because the anchor has another meaning in the whole text than in a field.
+  the field is. It is also withheld if a pattern to mask has an anchor (such as `^` or `$`), because
+  the anchor has another meaning in the whole text than in a field.
 
 The detail of a reject may quote a value, so it is treated as the text is.
 """

@@ -1,8 +1,7 @@
 """The rules of `shape` as values, and the text of each rule.
 
 `grammar.parse` makes these values from a text; `text_of` makes a text of them. For all rules,
-parse(text_of(rules)) == rules. The recipe of an intent contains this text, so the agent can apply
-the rules of yesterday to the bytes of yesterday.
+parse(text_of(rules)) == rules. A rule without a name gets its own text as its name.
 """
 
 from __future__ import annotations
@@ -96,20 +95,20 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     """Whether all parts are true. There are at least two parts."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any_:
+class AnyOf:
     """Whether any part is true. There are at least two parts."""
 
     parts: tuple[Condition, ...]
 
 
-Condition = Comparison | Membership | IsNull | Not | All | Any_
+Condition = Comparison | Membership | IsNull | Not | AllOf | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +218,9 @@ def condition_text(condition: Condition) -> str:
             return f"{_field(field)} is null"
         case Not(part):
             return f"not {_inside(part)}"
-        case All(parts):
+        case AllOf(parts):
             return " and ".join(map(_inside, parts))
-        case Any_(parts):
+        case AnyOf(parts):
             return " or ".join(map(_inside, parts))
 
 
@@ -263,7 +262,7 @@ def _before(verb: str) -> str:
 def _inside(condition: Condition) -> str:
     """A part of a longer condition; in parentheses if it has parts itself."""
     text = condition_text(condition)
-    return f"({text})" if isinstance(condition, All | Any_) else text
+    return f"({text})" if isinstance(condition, AllOf | AnyOf) else text
 
 
 def _field(field: Field) -> str:

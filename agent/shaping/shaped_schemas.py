@@ -119,5 +119,5 @@ def _fields(condition: Condition) -> set[str]:
             return {field.name}
         case r.Not(part):
             return _fields(part)
-        case r.All(parts) | r.Any_(parts):
+        case r.AllOf(parts) | r.AnyOf(parts):
             return set().union(*map(_fields, parts))

@@ -44,7 +44,7 @@ class Shaper:
         self._rules, self._key = rules, key
         self.filters = r.filters_of(rules)
         if key is None and r.needs_key(rules):
-            raise ConfigurationRefused("shape: a rule `hash` needs the setting hash.key.file")
+            raise ConfigurationRefused("shape: a rule `hash` needs the setting hash.key.location")
 
     def apply(self, batch: pa.RecordBatch, origins: Origins) -> Shaped:
         """Applies all rules. origins: those of the rows."""
@@ -94,7 +94,9 @@ class Shaper:
                 names = [to.name if x == field.name else x for x in batch.schema.names]
                 return batch.rename_columns(names)
             case r.Remove(fields):
-                return batch.drop_columns([field.name for field in fields])
+                # A JSON parser leaves out members that are removed and never asked for.
+                gone = {field.name for field in fields} & set(batch.schema.names)
+                return batch.drop_columns(sorted(gone))
         return batch
 
 

@@ -56,7 +56,8 @@ def words_of(lines: list[str], number: int) -> list[Word]:
     Raises ShapeRefused.
     """
     line = lines[number - 1]
-    words, at = [], 0
+    words: list[Word] = []
+    at = 0
     while True:
         at += len(line[at:]) - len(line[at:].lstrip())
         place = Place(number, at + 1)

@@ -90,7 +90,7 @@ CREATE TABLE outbox ( -- messages for the audit topic, in the order of their ids
 """
 
 ADDITIONS: Final = """
-CREATE TABLE IF NOT EXISTS filtered_sums ( -- what rules left out, in the buckets of `sums`, not yet in a delta
+CREATE TABLE IF NOT EXISTS filtered_sums ( -- of the buckets of `sums`: what rules left out
     cluster TEXT, cluster_id TEXT, topic TEXT, topic_id TEXT, bucket INTEGER, rule TEXT,
     records INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (cluster, cluster_id, topic, topic_id, bucket, rule)

@@ -238,7 +238,7 @@ class _Reader:
         for bucket, bucket_ms, agent, sender, *sums, first, last, links in rows:
             by_agent = topic.tallies.setdefault((bucket, bucket_ms), {})
             rules = filtered.get((bucket, bucket_ms, agent, sender), ())
-            tally = Tally(Sums(*sums, tuple(rules)), first, last, links)
+            tally = Tally(Sums(*sums, filtered=tuple(rules)), first, last, links)
             by_agent.setdefault(agent, {})[self._keys[sender]] = tally
 
     def _read_filtered(self, number: int) -> dict[tuple[int, int, int, int], list[Filtered]]:

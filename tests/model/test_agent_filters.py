@@ -17,7 +17,6 @@ import pytest
 
 from skidway.agent.batches.press import Pressed
 from skidway.agent.delivery.outbound import Outbound
-from skidway.agent.settings import SourceSettings
 from skidway.audit.topic.messages import Seal
 from support.agent_schedule import BUCKET_MS, TOPIC, Schedule, run_traced, source
 from support.agent_world import World, settings

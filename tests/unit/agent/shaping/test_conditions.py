@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.shaping import rules as r
-from skidway.agent.shaping.checking import check
+from skidway.agent.shaping.checking import check, check_patterns
 from skidway.agent.shaping.conditions import holds
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.rules import Condition, text_of
@@ -60,8 +60,8 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     parts,
     lambda inner: st.one_of(
         st.builds(r.Not, inner),
-        st.builds(r.All, st.lists(inner, min_size=2, max_size=3).map(tuple)),
-        st.builds(r.Any_, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        st.builds(r.AllOf, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        st.builds(r.AnyOf, st.lists(inner, min_size=2, max_size=3).map(tuple)),
     ),
     max_leaves=6,
 )
@@ -99,9 +99,9 @@ def is_true(condition: Condition, row: dict[str, Any]) -> bool:
             return row[field.name] is None
         case r.Not(part):
             return not is_true(part, row)
-        case r.All(parts):
+        case r.AllOf(parts):
             return all(is_true(part, row) for part in parts)
-        case r.Any_(parts):
+        case r.AnyOf(parts):
             return any(is_true(part, row) for part in parts)
 
 
@@ -144,6 +144,7 @@ def test_columns_and_single_rows_agree(condition: Condition, given_: list[dict[s
 def test_what_does_not_fit_the_fields_is_refused(text: str, words: str) -> None:
     """A rule that cannot be applied to the fields is refused before the first record is read."""
     with pytest.raises(ShapeRefused) as caught:
+        check_patterns(text, parse(text))
         check(text, parse(text), SCHEMA)
     assert words in str(caught.value)
 

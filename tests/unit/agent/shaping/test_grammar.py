@@ -51,7 +51,7 @@ def parts(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[tuple[Condit
 conditions: st.SearchStrategy[Condition] = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.builds(r.Not, inner), st.builds(r.All, parts(inner)), st.builds(r.Any_, parts(inner))
+        st.builds(r.Not, inner), st.builds(r.AllOf, parts(inner)), st.builds(r.AnyOf, parts(inner))
     ),
     max_leaves=8,
 )
@@ -84,10 +84,12 @@ def test_the_text_of_rules_becomes_these_rules(given_: list[Rule]) -> None:
 @given(st.text(max_size=60) | st.text('"`\\#(),/<>=-1.ab \n', max_size=30))
 def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
     """No text leads to another error than a refusal, which names a line of the text."""
+    refused = ""
     try:
         parse(text)
     except ShapeRefused as error:
-        assert str(error).startswith("shape, line ")
+        refused = str(error)
+    assert not refused or refused.startswith("shape, line ")
 
 
 def test_an_example_of_all_rules() -> None:
@@ -96,7 +98,7 @@ def test_an_example_of_all_rules() -> None:
     level, path = r.Field("level"), r.Field("path")
     debug = r.Comparison(level, "=", "DEBUG")
     paid = r.Comparison(path, "starts with", "/pay")
-    assert found[0] == r.Drop(r.All((debug, r.Not(paid))), "debug")
+    assert found[0] == r.Drop(r.AllOf((debug, r.Not(paid))), "debug")
     assert found[2] == r.Sample(1, 100, r.Comparison(r.Field("status"), "<", 400), "ok-requests")
     assert found[3] == r.Mask(r.Field("message"), tuple(KINDS))
     assert found[4] == r.MaskMatching(r.Field("message"), r"secret=\S+")

@@ -124,7 +124,7 @@ def test_hashes_need_the_key() -> None:
     assert len(found[1]) == 32
     assert not set(found) & set(other) - {None}
     assert "user-1" not in found
-    with pytest.raises(ConfigurationRefused, match=r"hash\.key\.file"):
+    with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
         shape("hash user", key=None)
 
 
