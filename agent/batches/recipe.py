@@ -42,7 +42,7 @@ from skidway.agent.settings import SourceSettings
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.pseudonyms import HashKey, read_key
-from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
+from skidway.agent.shaping.rules import SHAPE_VERSION, Mask, Rule
 from skidway.agent.shaping.shaped_schemas import (
     changes_fields,
     shaped,
@@ -172,7 +172,7 @@ def program_of(recipe: Recipe) -> str:
     framing and pressing have version numbers of their own.
     """
     names = [program_version()]
-    rules = parse(recipe.shape)
+    rules = _rules_of(recipe)
     has_masks = any(isinstance(rule, Mask) for rule in rules)
     is_json = recipe.parser == "json" or recipe.container == DOCKER
     if is_json or recipe.encoding != UTF_8 or has_masks:
@@ -220,6 +220,15 @@ def has_refusal(recipe: Recipe) -> bool:
 
 _REFUSED = " refused"
 _version = cache(version)
+
+
+def _rules_of(recipe: Recipe) -> tuple[Rule, ...]:
+    """The recipe's rules; none if this program refuses their text. Then the names of versions lack
+    that of the rules, so promises of the recipe are read back."""
+    try:
+        return parse(recipe.shape)
+    except ConfigurationRefused:
+        return ()
 
 
 def key_of(recipe: Recipe) -> HashKey | None:

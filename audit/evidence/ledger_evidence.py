@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -238,7 +239,8 @@ class _Reader:
         for bucket, bucket_ms, agent, sender, *sums, first, last, links in rows:
             by_agent = topic.tallies.setdefault((bucket, bucket_ms), {})
             rules = filtered.get((bucket, bucket_ms, agent, sender), ())
-            tally = Tally(Sums(*sums, filtered=tuple(rules)), first, last, links)
+            counted = replace(Sums(*sums), filtered=tuple(rules)) if rules else Sums(*sums)
+            tally = Tally(counted, first, last, links)
             by_agent.setdefault(agent, {})[self._keys[sender]] = tally
 
     def _read_filtered(self, number: int) -> dict[tuple[int, int, int, int], list[Filtered]]:

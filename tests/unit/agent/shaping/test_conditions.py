@@ -144,9 +144,13 @@ def test_columns_and_single_rows_agree(condition: Condition, given_: list[dict[s
 def test_what_does_not_fit_the_fields_is_refused(text: str, words: str) -> None:
     """A rule that cannot be applied to the fields is refused before the first record is read."""
     with pytest.raises(ShapeRefused) as caught:
-        check_patterns(text, parse(text))
-        check(text, parse(text), SCHEMA)
+        _refuse(text)
     assert words in str(caught.value)
+
+
+def _refuse(text: str) -> None:
+    check_patterns(text, parse(text))
+    check(text, parse(text), SCHEMA)
 
 
 def test_rules_see_the_fields_as_the_rules_above_leave_them() -> None:
