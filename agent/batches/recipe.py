@@ -42,7 +42,8 @@ from skidway.agent.settings import SourceSettings
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.pseudonyms import HashKey, read_key
-from skidway.agent.shaping.rules import SHAPE_VERSION, Mask, Rule
+from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
+from skidway.agent.shaping.rules import Rule as ShapeRule
 from skidway.agent.shaping.shaped_schemas import (
     changes_fields,
     shaped,
@@ -222,7 +223,7 @@ _REFUSED = " refused"
 _version = cache(version)
 
 
-def _rules_of(recipe: Recipe) -> tuple[Rule, ...]:
+def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
     """The recipe's rules; none if this program refuses their text. Then the names of versions lack
     that of the rules, so promises of the recipe are read back."""
     try:
