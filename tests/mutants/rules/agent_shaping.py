@@ -7,6 +7,7 @@ FILTERS = "tests/unit/agent/loop/test_filters.py"
 SHAPER = "tests/unit/agent/shaping/test_shaper.py"
 SHAPE = "tests/unit/agent/batches/test_shape.py"
 KINDS = "tests/unit/agent/shaping/test_kinds.py"
+STATE = "tests/unit/agent/state/test_filtered_sums.py"
 FILTERED = "tests/unit/audit/judgement/test_filtered.py"
 
 MUTANTS = (
@@ -22,14 +23,17 @@ MUTANTS = (
         "agent/state/changes.py",
         "                for x in each.filtered\n",
         "                for x in each.filtered[:0]\n",
-        (f"{FILTERS}::test_a_kill_neither_doubles_nor_loses_what_was_left_out",),
+        (
+            f"{FILTERS}::test_a_kill_neither_doubles_nor_loses_what_was_left_out",
+            f"{STATE}::test_what_was_left_out_is_durable_until_a_delta_has_it",
+        ),
     ),
     Mutant(
         "filtered records stay in the state when a delta has told them",
         "agent/state/changes.py",
         '        self._do("DELETE FROM filtered_sums", ())\n',
         "",
-        ("tests/model/test_agent_filters.py",),
+        (f"{STATE}::test_what_was_left_out_is_durable_until_a_delta_has_it",),
     ),
     Mutant(
         "a sample is chosen anew by each process",
