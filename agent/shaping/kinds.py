@@ -71,6 +71,9 @@ _GROUP_DIGITS = range(2, 8)
 _FIRST_DIGITS = "23456"  # of the networks that issue cards
 
 
+_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
+
+
 def is_card(digits: str) -> bool:
     """Whether digits have the length, the first digit and the check digit of a card's number."""
     if len(digits) not in CARD_DIGITS or digits[0] not in _FIRST_DIGITS:
@@ -208,7 +211,7 @@ def _is_ipv6(text: str) -> bool:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "cards": Kind("[card]", r"[0-9](?:[ -]?[0-9]){12}", replace=mask_cards),
+    "cards": Kind("[card]", _CARD_LIKE, replace=mask_cards),
     "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2} ?[A-Z0-9]", replace=mask_ibans),
     "emails": Kind(
         "[email]",
