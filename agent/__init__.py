@@ -6,7 +6,7 @@
     readings         whole records, at most 1 MiB of a file
         |  state/     the intents of all of them are durable: ONE transaction
         v
-    records          batches/  parsing/, codec, routing, cuts; pure
+    records          batches/  parsing/, shaping/, codec, routing, cuts; pure
         |  delivery/  outbound -> the producer -> brokers
         v
     acknowledgements
@@ -72,11 +72,12 @@ refused are undecided, the agent reads nothing. While `buffer.memory` bytes of b
 unacknowledged, the agent also reads nothing. At most `max.open.files` descriptors are open. While
 the disk of the state is full, the agent reads and promises no more bytes.
 
-The agent cannot yet read journal or syslog, or filter lines (docs/open.md).
+The agent cannot yet read journal or syslog (docs/open.md).
 
 Reading order, low to high:
 
     parsing        framing (lines in bytes), then lines to columns
+    shaping        rules that leave records out, and mask, hash, rename and remove fields
     settings       all settings of the program
     formats        well-known logs by name
     configuration  the settings from all their files

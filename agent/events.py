@@ -31,6 +31,14 @@ _REJECTED_LINES = Counter(
 _REJECTED_BYTES = Counter(
     "skidway_agent_rejected_bytes_total", "Their bytes in the files.", ["topic", "reason"]
 )
+_FILTERED_RECORDS = Counter(
+    "skidway_agent_filtered_records_total",
+    "Records that a rule of shape left out.",
+    ["topic", "rule"],
+)
+_FILTERED_BYTES = Counter(
+    "skidway_agent_filtered_bytes_total", "Their bytes in the files.", ["topic", "rule"]
+)
 _REPLACED = Counter(
     "skidway_agent_replaced_lines_total",
     "Lines delivered with U+FFFD in place of what is not UTF-8 (on_error: replace).",
@@ -112,6 +120,10 @@ def pressed(topic: str, result: Pressed) -> None:
     for reason, count in lines.items():
         _REJECTED_LINES.labels(topic, reason).inc(count)
         _REJECTED_BYTES.labels(topic, reason).inc(sizes[reason])
+    if result.filtered is not None:
+        for rule, (count, size) in result.filtered.by_rule.items():
+            _FILTERED_RECORDS.labels(topic, rule).inc(count)
+            _FILTERED_BYTES.labels(topic, rule).inc(size)
     if result.replaced:
         _REPLACED.labels(topic).inc(result.replaced)
     if result.unread_times:

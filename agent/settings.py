@@ -12,6 +12,9 @@ from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.containers import CRI
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
+from skidway.agent.shaping.checking import check_patterns
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.rules import needs_key
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
@@ -275,6 +278,17 @@ class SourceSettings:
         help="file: a file's records stay together; key: by the key field (the default with one); "
         "spread: every MiB of a file to the next partition.",
     )
+    shape: str | None = setting(
+        "shape",
+        None,
+        help="Rules, one a line, that leave out records (drop, keep, sample), mask or hash texts, "
+        "and rename or remove fields; see Shaping records.",
+    )
+    hash_key_location: Path | None = setting(
+        "hash.key.location",
+        None,
+        help="File with the secret key of the rules `hash` in shape; restart after a change.",
+    )
     max_line_bytes: int = setting(
         "max.line.bytes",
         524_288,
@@ -330,6 +344,7 @@ class SourceSettings:
             raise ConfigurationRefused("parser.columns: the schema already says which keys count")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
+        _check_shape(self.shape, self.hash_key_location)
 
     def _check_format(self) -> None:
         if self.format is not None and self.parser != ParserSettings():
@@ -529,6 +544,15 @@ class AgentSettings(RegistrySecuritySettings):
             check_urls(self.schema_registry_url)
         except ConfigurationRefused as error:
             raise ConfigurationRefused(f"schema.registry.url: {error}") from error
+
+
+def _check_shape(text: str | None, key_file: Path | None) -> None:
+    rules = parse(text or "")
+    check_patterns(text or "", rules)
+    if needs_key(rules) and key_file is None:
+        raise ConfigurationRefused("hash.key.location: a rule `hash` of shape needs a key")
+    if key_file is not None and not needs_key(rules):
+        raise ConfigurationRefused("hash.key.location: no rule of shape hashes a field")
 
 
 def _check_topic(topic: str) -> None:

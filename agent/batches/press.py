@@ -1,8 +1,8 @@
 """A press is a compiled recipe. It makes record batches from intents and their bytes. The batches
 depend only on the intents, the bytes and the recipe.
 
-    bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
-             framing    parser     codec                   routing      cuts, columns.encode
+    bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
+             framing    parser     rules         codec                  routing      cuts, encode
 
 Readings of several files are pressed together if they share the recipe and the moment of reading.
 So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
+from skidway.agent.batches.filtered import Filtered
 from skidway.agent.batches.recipe import (
     Recipe,
     TopicSnapshot,
@@ -28,6 +29,7 @@ from skidway.agent.batches.recipe import (
     framer_of,
 )
 from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.batches.shape import LeftOut, shape_of
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
@@ -35,9 +37,11 @@ from skidway.agent.parsing.byte_order import mark_of
 from skidway.agent.parsing.framing import Framer, Frames, nul_bytes
 from skidway.agent.parsing.parser import (
     ENCODING,
+    NO_MATCH,
     NO_TIME,
     NUL_BYTES,
     SCHEMA,
+    TIMESTAMP,
     TOO_LONG,
     Parsed,
     Reject,
@@ -59,6 +63,11 @@ from skidway.schemas.wire import add_prefix
 Int64s = npt.NDArray[np.int64]
 Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
+
+_PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
+"""The details of rejects for these reasons never quote a value."""
+
+_TERMINATOR_BYTES_MAX = 2
 
 AHEAD_MS_MAX = 3_600_000
 """If a record's event time is later than the moment of reading by more than this many milliseconds,
@@ -91,6 +100,7 @@ class Pressed:
         the moment of reading instead.
     pieces: how many records and rejected lines are only a part of what the source's multiline
         settings call a record.
+    filtered: the records that rules left out; None if the recipe has no rules.
     """
 
     batches: list[PressedBatch]
@@ -101,6 +111,7 @@ class Pressed:
     replaced: int
     unread_times: int = 0
     pieces: int = 0
+    filtered: Filtered | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,7 @@ class _Parsed:
     replaced: int = 0
     unread_times: int = 0
     pieces: int = 0
+    filtered: Filtered | None = None
 
 
 class _Lines:
@@ -171,6 +183,19 @@ class _Lines:
         length = self.frames.length[rows]
         return _Records(owner, self.files[owner], first, length, times, values, keys)
 
+    def origins(self, agent: int, rows: Int64s) -> Origins:
+        owner = self.owner[rows]
+        first = self.frames.first[rows] + self.shift[owner]
+        agents = np.full(len(rows), agent, np.int64)
+        return Origins(agents, self.files[owner], first, self.frames.length[rows])
+
+    def filtered(self, left_out: LeftOut, times: Int64s, rules: Sequence[str]) -> Filtered:
+        origins = self.origins(0, left_out.rows)
+        owner = self.owner[left_out.rows]
+        return Filtered(
+            owner, origins.file, origins.first, origins.length, times, left_out.rule, rules
+        )
+
     def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
         row = reject.row
         owner = int(self.owner[row])
@@ -199,10 +224,14 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
-        self._added_fields = added_fields(recipe, self._codec)
+        self._shape = shape_of(recipe, self._codec)
+        parsing, codec_before = recipe, self._codec
+        if self._shape is not None:
+            parsing, codec_before = self._shape.parsing, self._shape.before
+        self._added_fields = added_fields(parsing, codec_before)
         if recipe.is_replay:  # its parser adds the fields, because each line has a path of its own
-            self._added_fields = AddedFields((), (), self._codec.arrow_schema)
-        self._parser = build_parser(recipe, self._codec)
+            self._added_fields = AddedFields((), (), codec_before.arrow_schema)
+        self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)
 
     def press(
@@ -221,7 +250,9 @@ class Press:
         if readings[0].is_overlong:
             parsed = _Parsed([_overlong(readings[0])])
         else:
-            parsed = self._parse(_Lines(readings, self.framer), read_ms)
+            parsed = self._parse(agent, _Lines(readings, self.framer), read_ms)
+        if self._shape is not None:
+            parsed = replace(parsed, refused=self._shown(parsed.refused))
         records, streams = parsed.records, []
         if records is not None and len(records):
             data = self.recipe.data
@@ -238,16 +269,17 @@ class Press:
         counted = [(source, rows) for source, _, rows, _ in streams]
         return Pressed(
             batches=batches,
-            outcomes=_outcomes(agent, len(readings), counted, sources[1], bucket_ms),
+            outcomes=_outcomes(agent, readings, counted, sources, bucket_ms, parsed.filtered),
             records=0 if records is None else len(records),
             rejected=[line for _, line in parsed.refused],
             unbelieved_times=parsed.unbelieved,
             replaced=parsed.replaced,
             unread_times=parsed.unread_times,
             pieces=parsed.pieces,
+            filtered=parsed.filtered,
         )
 
-    def _parse(self, lines: _Lines, read_ms: int) -> _Parsed:
+    def _parse(self, agent: int, lines: _Lines, read_ms: int) -> _Parsed:
         holes, texts = lines.holes, lines.texts(self.recipe.encoding)
         large = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
         too_long = np.setdiff1d(large, holes)
@@ -265,6 +297,13 @@ class Press:
         paths = [reading.path for reading in lines.readings]
         batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows])
         parsed = replace(parsed, batch=batch)
+        filtered = None
+        if self._shape is not None:
+            origins = lines.origins(agent, parsed.rows)
+            parsed, left_out, more = self._shape.apply(parsed, origins)
+            rejects += more
+            moments, _ = _times(left_out.event_ms, read_ms)
+            filtered = lines.filtered(left_out, moments, self._shape.filters)
         values, keys, kept = self._encode(parsed, rejects)
         times, unbelieved = _times(parsed.event_ms[kept], read_ms)
         records = lines.records(parsed.rows[kept], times, values, keys)
@@ -277,6 +316,7 @@ class Press:
             self._replaced(parsed, kept),
             self._unread_times(parsed, kept),
             lines.frames.pieces,
+            filtered,
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:
@@ -294,9 +334,25 @@ class Press:
             original=envelope.original,
         )
 
+    def _shown(self, refused: list[tuple[int, RejectedLine]]) -> list[tuple[int, RejectedLine]]:
+        """The rejected lines without what rules mask, hash or remove."""
+        assert self._shape is not None
+        text = self._shape.rejected
+        if text.is_whole:
+            return refused
+        longer = np.inf if self.recipe.is_replay else _TERMINATOR_BYTES_MAX  # envelopes are longer
+        return [
+            (owner, replace(
+                x,
+                line=text.line(x.line, is_head=x.length - len(x.line) > longer),
+                detail=x.detail if x.reason in _PLAIN else text.detail(x.detail),
+            ))
+            for owner, x in refused
+        ]  # fmt: skip
+
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
         """How many of the kept records have U+FFFD in place of bytes that are not UTF-8."""
-        if self.recipe.on_error != "replace":
+        if self.recipe.on_error != "replace" or MARK not in parsed.batch.schema.names:
             return 0
         marks = np.asarray(parsed.batch.column(MARK))
         return int(np.count_nonzero(marks[kept]))
@@ -503,14 +559,15 @@ def _file_partitions(records: _Records, topic: TopicSnapshot) -> Partitions:
 
 def _outcomes(
     agent: int,
-    readings: int,
+    readings: Sequence[Reading],
     streams: Sequence[tuple[Source, _Records]],
-    rejected_source: Source,
+    sources: tuple[Source, Source],
     bucket_ms: int,
+    filtered: Filtered | None,
 ) -> list[ReadingOutcome]:
     """Makes one outcome per reading. The rows of a reading are adjacent, as `owner` is sorted."""
     outcomes = []
-    for index in range(readings):
+    for index in range(len(readings)):
         counts = Counts(bucket_ms)
         delivered = refused = 0
         for source, records in streams:
@@ -526,9 +583,13 @@ def _outcomes(
                 length=length,
             )
             counts.add(source, records.times[rows], origins)
-            if source == rejected_source:
+            if source == sources[1]:
                 refused += int(length.sum())
             else:
                 delivered += int(length.sum())
-        outcomes.append(ReadingOutcome(delivered, refused, counts))
+        left_out = 0
+        if filtered is not None:
+            begin, end = np.searchsorted(filtered.owner, [index, index + 1])
+            left_out = filtered.of(int(begin), int(end)).count(counts, sources[0], agent)
+        outcomes.append(ReadingOutcome(delivered, refused, counts, left_out))
     return outcomes

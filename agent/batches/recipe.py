@@ -43,7 +43,18 @@ from skidway.agent.parsing.replacing import (
 )
 from skidway.agent.parsing.text_fields import TextFields, TextTimes, time_field
 from skidway.agent.parsing.timestamps import TimeFormat
-from skidway.agent.settings import ReplaySource, SourceSettings
+from skidway.agent.settings import ParserSettings, ReplaySource, SourceSettings
+from skidway.agent.shaping.checking import check
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.pseudonyms import HashKey, read_key
+from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
+from skidway.agent.shaping.rules import Rule as ShapeRule
+from skidway.agent.shaping.shaped_schemas import (
+    changes_fields,
+    shaped,
+    unshaped,
+    without_unused,
+)
 from skidway.agent.values.intents import crc_of
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -78,7 +89,11 @@ class TopicSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Together with a file's bytes, a recipe decides which records the agent makes from them."""
+    """Together with a file's bytes, a recipe decides which records the agent makes from them.
+
+    shape: the text of the rules that shape records. parsed_schema: the schema of the records before
+    these rules, if they change the fields; empty if it is the same as after the rules.
+    """
 
     program: str
     data: TopicSnapshot
@@ -108,6 +123,14 @@ class Recipe:
     delimiter: str = ","
     header: str | None = None
     json_field: str | None = None
+    shape: str = ""
+    parsed_schema: str = ""
+    hash_key_location: str = ""
+
+    @property
+    def fills_by_name(self) -> bool:
+        """Whether the parser fills fields by the names in the records."""
+        return self.parser in _BY_NAME or self.json_field is not None
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -168,13 +191,17 @@ def program_of(recipe: Recipe) -> str:
     framing and pressing have version numbers of their own.
     """
     names = [program_version()]
+    rules = _rules_of(recipe)
+    has_masks = any(isinstance(rule, Mask) for rule in rules)
     has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay
-    if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8:
+    if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8 or has_masks:
         # Python's tables say which characters the bytes of other encodings are. Its JSON decoder
         # decides which lines are JSON, and how long a number may be; patch releases have changed
         # this length. If a line is not JSON, its rejected record contains the decoder's error text.
+        # Masks use Python's regular expressions and its tables of letters.
         names.append(f"python-{platform.python_version()}")
-    if recipe.parser != "raw" or recipe.multiline or recipe.container or recipe.path_patterns:
+    has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
+    if recipe.parser != "raw" or has_patterns:
         # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
         # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
@@ -182,6 +209,11 @@ def program_of(recipe: Recipe) -> str:
         # The rules of time zones change without a new version of Python, because they are part of
         # the machine's installation.
         names.append(f"zone-{_zone_rules(recipe.timezone)}")
+    if rules:
+        names.append(f"shape-{SHAPE_VERSION}")
+    if recipe.hash_key_location:
+        # Another key makes other records, as another version of a library does.
+        names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")
     return " ".join(names)
 
 
@@ -209,6 +241,34 @@ _REFUSED = " refused"
 _version = cache(version)
 
 
+def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
+    """The recipe's rules; none if this program refuses their text. Then the names of versions lack
+    that of the rules, so promises of the recipe are read back."""
+    try:
+        return parse(recipe.shape)
+    except ConfigurationRefused:
+        return ()
+
+
+def key_of(recipe: Recipe) -> HashKey | None:
+    """The key of the recipe's rules `hash`; None if it has no such rules. A process reads each file
+    once, so that it never makes records with two keys. Raises ConfigurationRefused.
+    """
+    return _key(recipe.hash_key_location) if recipe.hash_key_location else None
+
+
+@cache
+def _key(path: str) -> HashKey:
+    return read_key(Path(path))
+
+
+def _key_fingerprint(path: str) -> str:
+    try:
+        return _key(path).fingerprint
+    except ConfigurationRefused:
+        return "unreadable"  # a press of this recipe cannot be made, and says why
+
+
 @cache
 def _zone_rules(name: str) -> str:
     """A text that identifies a time zone's rules. If the rules change, the text changes. A process
@@ -234,7 +294,7 @@ def recipe_of(
     little-endian files.
     """
     time, multiline = source.timestamp, source.multiline
-    has_names = source.parser.type in _BY_NAME or source.parser.json_field is not None
+    has_names = _fills_by_name(source.parser)
     recipe = Recipe(
         program="",
         data=data,
@@ -264,6 +324,9 @@ def recipe_of(
         delimiter=source.parser.delimiter_character,
         header=source.parser.header,
         json_field=source.parser.json_field,
+        shape=(source.shape or "") if parse(source.shape or "") else "",
+        parsed_schema=_parsed_schema(source, schema.text),
+        hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
     )
     return at_present(recipe)
 
@@ -279,6 +342,31 @@ def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
     source or its groups are refused.
     """
+    text, rules = _derived_before_rules(source), parse(source.shape or "")
+    if not changes_fields(rules):
+        return text
+    check(source.shape or "", rules, Codec(text).arrow_schema)
+    return shaped(text, rules)
+
+
+def _parsed_schema(source: SourceSettings, text: str) -> str:
+    """The schema of the records before the rules, if it differs from `text`, the one after them."""
+    rules = parse(source.shape or "")
+    if not changes_fields(rules):
+        return ""
+    if source.schema is None:
+        return _derived_before_rules(source)
+    before = unshaped(text, rules)
+    return without_unused(before, rules, text) if _fills_by_name(source.parser) else before
+
+
+def _fills_by_name(parser: ParserSettings) -> bool:
+    """Whether the parser fills fields by the names in the records, so that a record may have
+    further ones."""
+    return parser.type in _BY_NAME or parser.json_field is not None
+
+
+def _derived_before_rules(source: SourceSettings) -> str:
     parser = source.parser  # not json, because the settings require a schema for json
     times = [] if source.timestamp is None else source.timestamp.fields
     optional: list[str] = []
@@ -328,7 +416,7 @@ def build_parser(recipe: Recipe, codec: Codec) -> Parser:
         inner = _unwrapping(recipe, replayed.without_fields(schema))
         return replayed.ReplayParser(inner, schema, added_fields(recipe, codec))
     except ConfigurationRefused as error:
-        raise _of_source(recipe, error) from error
+        raise of_source(recipe, error) from error
 
 
 def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
@@ -351,10 +439,11 @@ def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
     try:
         return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema)
     except ConfigurationRefused as error:
-        raise _of_source(recipe, error) from error
+        raise of_source(recipe, error) from error
 
 
-def _of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
+def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
+    """The error with the name of the source's topic before it."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))
 

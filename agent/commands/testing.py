@@ -76,16 +76,22 @@ def render(made: Preview) -> str:
                 f"    {name}: {excerpt(value, SHOWN_CHARACTERS_MAX)}"
                 for name, value in each["row"].items()
             ]
+        elif "filtered" in each:
+            lines.append(f"{place}  filtered by {each['filtered']}")
         else:
             lines.append(f"{place}  rejected, {each['rejected']}: {each['detail']}")
             lines.append(f"    {excerpt(each['line'], SHOWN_CHARACTERS_MAX)}")
-    lines.append(f"{len(made.rows):,} rows, {len(made.rejects):,} rejected")
+    left_out = f", {len(made.filtered):,} filtered" if made.filtered else ""
+    lines.append(f"{len(made.rows):,} rows, {len(made.rejects):,} rejected{left_out}")
+    lines += [f"    {count:,} by {rule}" for rule, count in sorted(made.by_rule.items())]
     lines += made.notes
     return "\n".join(lines) + "\n"
 
 
 def as_lines(made: Preview) -> list[str]:
-    """One line of JSON for each row or reject, for a file of expected results."""
+    """One line of JSON for each row, reject or record that a rule leaves out, for a file of
+    expected results.
+    """
     return [json.dumps(each, default=str, sort_keys=True) for each in made.document()]
 
 

@@ -122,7 +122,8 @@ class Presses:
             readings = [one.reading for one in group]
             pressed = press.press(self._agent, readings, sources, self._bucket_ms)
             events.pressed(recipe.data.name, pressed)
-            self._rejections.saw(recipe.data.name, pressed.records, pressed.rejected, now)
+            taken_in = pressed.records + (0 if pressed.filtered is None else len(pressed.filtered))
+            self._rejections.saw(recipe.data.name, taken_in, pressed.rejected, now)
             outbound.add(pressed, [one.flight for one in group], sources)
 
     def _sources(self, recipe: Recipe) -> tuple[Source, Source]:

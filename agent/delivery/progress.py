@@ -152,6 +152,7 @@ class Passed:
             tracked.checkpoint = flight.after
             tracked.tally.acknowledged += outcome.delivered_bytes
             tracked.tally.rejected += outcome.rejected_bytes
+            tracked.tally.filtered += outcome.filtered_bytes
             tracked.tally.uncertain += flight.uncertain_bytes
             tracked.tally.lost += flight.lost_bytes
             self.intents.append(flight.intent.sequence)

@@ -62,6 +62,7 @@ INSERT INTO sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET count = excluded.count, bytes = excluded.bytes,
 checksum = excluded.checksum
 """
+_PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class LastWord(NamedTuple):
@@ -163,17 +164,27 @@ class Changes:
         """Sets, for each given bucket (a span of event time), the sums of all counted records that
         are in no delta (a message with counts) yet.
         """
+        given = list(sums)
         self._do(
             _PUT_SUM,
             *[
                 (*source_row(source), bucket, each.count, each.bytes, each.checksum)
-                for (source, _, bucket), each in sums
+                for (source, _, bucket), each in given
+            ],
+        )
+        self._do(
+            _PUT_FILTERED,
+            *[
+                (*source_row(source), bucket, x.rule, x.records, x.bytes)
+                for (source, _, bucket), each in given
+                for x in each.filtered
             ],
         )
 
     def clear_sums(self) -> None:
         """Deletes all sums, because they are in deltas now."""
         self._do("DELETE FROM sums", ())
+        self._do("DELETE FROM filtered_sums", ())
 
     def forget_touched(self) -> None:
         """Deletes all numbers that `put_touched` set. Called when the bucket size or the epoch

@@ -25,14 +25,14 @@ from skidway.agent.state.changes import (
     marks_of,
     source_row,
 )
-from skidway.agent.state.tables import APPLICATION_ID, FORMAT, TABLES
+from skidway.agent.state.tables import ADDITIONS, APPLICATION_ID, FORMAT, TABLES
 from skidway.agent.values import identity
 from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
-from skidway.audit.topic.messages import Certainty, Loss
+from skidway.audit.topic.messages import Certainty, Filtered, Loss
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory
 from skidway.kafka.source import Source
@@ -191,9 +191,15 @@ class StateDatabase:
 
     def sums(self) -> list[tuple[BucketKey, Sums]]:
         """The sums of each bucket's records that are in no delta yet."""
-        rows = self._rows("SELECT * FROM sums")
+        filtered: dict[tuple[Any, ...], list[Filtered]] = {}
+        for *key, rule, records, size in self._rows("SELECT * FROM filtered_sums ORDER BY rule"):
+            filtered.setdefault(tuple(key), []).append(Filtered(rule, records, size))
         return [
-            ((Source(*row[:4]), self.agent, row[4]), Sums(row[5], row[6], row[7])) for row in rows
+            (
+                (Source(*row[:4]), self.agent, row[4]),
+                Sums(row[5], row[6], row[7], filtered=tuple(filtered.get(row[:5], ()))),
+            )
+            for row in self._rows("SELECT * FROM sums")
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
@@ -297,6 +303,7 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(ADDITIONS)
         return StateDatabase(connection, str(path))
     except sqlite3.Error as error:
         connection.close()
@@ -308,7 +315,7 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
 
 def create_tables(connection: sqlite3.Connection, machine: str) -> None:
     """Makes the tables of a new state, with a new agent id, and binds the state to a machine."""
-    connection.executescript(TABLES)
+    connection.executescript(TABLES + ADDITIONS)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
     first = {"agent": identity.new_id(), "machine": machine, "epoch": 1, "number": 0}

@@ -90,3 +90,12 @@ CREATE TABLE outbox ( -- messages for the audit topic, in the order of their ids
     id INTEGER PRIMARY KEY, number INTEGER, file INTEGER, value BLOB NOT NULL
 ) STRICT;
 """
+
+ADDITIONS: Final = """
+CREATE TABLE IF NOT EXISTS filtered_sums ( -- of the buckets of `sums`: what rules left out
+    cluster TEXT, cluster_id TEXT, topic TEXT, topic_id TEXT, bucket INTEGER, rule TEXT,
+    records INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (cluster, cluster_id, topic, topic_id, bucket, rule)
+) STRICT, WITHOUT ROWID;
+"""
+"""Tables that a state of the same format may lack, because an older program made it."""

@@ -5,12 +5,14 @@ makes them.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
 
+from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.recipe import Schema, derived_schema
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.cluster.connection import compiled
@@ -44,17 +46,29 @@ class PreviewedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PreviewedFiltered:
+    """A record that a rule of shape leaves out. first, length: its bytes in the sample."""
+
+    first: int
+    length: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
-    """What a sample becomes. Every byte of the sample is in a row or in a reject. notes: what a
-    reader of the rows should know.
+    """What a sample becomes. Every byte of the sample is in a row, in a reject, or in a record that
+    a rule leaves out. notes: what a reader of the rows should know.
     """
 
     rows: list[PreviewedRow]
     rejects: list[RejectedLine]
     notes: tuple[str, ...] = ()
+    filtered: tuple[PreviewedFiltered, ...] = ()
 
     def document(self) -> list[dict[str, Any]]:
-        """One entry for each row and each reject, in the order of the sample, for programs."""
+        """One entry for each row, each reject and each record that a rule leaves out, in the order
+        of the sample, for programs.
+        """
         rows = [
             {"first": x.first, "length": x.length, "time": x.time and x.time.isoformat(),
              "row": x.row}
@@ -65,7 +79,15 @@ class Preview:
              "line": x.line.decode("utf-8", "replace")}
             for x in self.rejects
         ]  # fmt: skip
-        return sorted([*rows, *rejects], key=lambda each: each["first"])
+        filtered = [
+            {"first": x.first, "length": x.length, "filtered": x.rule} for x in self.filtered
+        ]
+        return sorted([*rows, *rejects, *filtered], key=lambda each: each["first"])
+
+    @property
+    def by_rule(self) -> dict[str, int]:
+        """How many records each rule leaves out."""
+        return dict(Counter(each.rule for each in self.filtered))
 
     @property
     def share(self) -> float:
@@ -111,7 +133,16 @@ def preview(
         )
         if count
     ]
-    return Preview(sorted(found, key=lambda each: each.first), pressed.rejected, tuple(notes))
+    rows = sorted(found, key=lambda each: each.first)
+    return Preview(rows, pressed.rejected, tuple(notes), _filtered(pressed))
+
+
+def _filtered(pressed: Pressed) -> tuple[PreviewedFiltered, ...]:
+    found = pressed.filtered
+    if found is None:
+        return ()
+    columns = zip(found.first.tolist(), found.length.tolist(), found.rule.tolist(), strict=True)
+    return tuple(PreviewedFiltered(first, size, found.rules[rule]) for first, size, rule in columns)
 
 
 def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:

@@ -47,6 +47,7 @@ def _of_source(each: Trial) -> list[str]:
         place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
         lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")
         lines.append(f"      {misfit.text}")
+    lines += [f"  {count:,} filtered by {rule}" for rule, count in sorted(each.filtered.items())]
     return lines
 
 

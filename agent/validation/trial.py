@@ -49,7 +49,8 @@ class Misfit:
 @dataclass(slots=True)
 class Trial:
     """The result for one source. replaced: how many lines are not rejected because their invalid
-    bytes were replaced. untried: why no line was tried; None if lines were tried.
+    bytes were replaced. filtered: how many records each rule left out. untried: why no line was
+    tried; None if lines were tried.
     """
 
     topic: str
@@ -57,6 +58,7 @@ class Trial:
     tried: int = 0
     lines: int = 0
     replaced: int = 0
+    filtered: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     examples: list[Misfit] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
@@ -156,6 +158,10 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
     sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
     pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
     trial.lines += pressed.records + len(pressed.rejected)
+    if pressed.filtered is not None:
+        trial.lines += len(pressed.filtered)
+        for rule, (count, _) in pressed.filtered.by_rule.items():
+            trial.filtered[rule] = trial.filtered.get(rule, 0) + count
     trial.replaced += pressed.replaced
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count

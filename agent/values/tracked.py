@@ -97,12 +97,14 @@ class Checkpoint:
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
     """How the agent accounts for a reading's bytes, and which counts it adds, when the reading's
-    batches are acknowledged.
+    batches are acknowledged. If rules left out all its records, the reading has no batches, and
+    counts as acknowledged at once.
     """
 
     delivered_bytes: int
     rejected_bytes: int
     counts: Counts
+    filtered_bytes: int = 0
 
 
 @dataclass(slots=True)

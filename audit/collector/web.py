@@ -245,6 +245,7 @@ class Dashboard:
             "word": _word(verdict),
             "reasons": verdict.words,
             "agents": verdict.agents,
+            "filtered": verdict.filtered,
         }
 
     # Which buckets.

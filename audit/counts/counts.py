@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skidway.audit.counts import bucket, checksum
-from skidway.audit.topic.messages import Count
+from skidway.audit.topic.messages import Count, Filtered
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 
@@ -44,6 +44,8 @@ class Sums:
     checksum: the checksum of these origins.
     rejects: how many of `count` the loader rejected.
     repeats: the number of records that were seen again; `count` does not include them.
+    filtered: the records that rules of an agent left out, sorted by rule; `count` does not include
+        them.
     """
 
     count: int = 0
@@ -51,6 +53,7 @@ class Sums:
     checksum: int = 0
     rejects: int = 0
     repeats: int = 0
+    filtered: tuple[Filtered, ...] = ()
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
@@ -59,12 +62,29 @@ class Sums:
             checksum.add(self.checksum, other.checksum),
             self.rejects + other.rejects,
             self.repeats + other.repeats,
+            joined_by_rule(self.filtered, other.filtered),
         )
 
     def __neg__(self) -> Sums:
         return Sums(
-            -self.count, -self.bytes, checksum.signed(-self.checksum), -self.rejects, -self.repeats
+            -self.count,
+            -self.bytes,
+            checksum.signed(-self.checksum),
+            -self.rejects,
+            -self.repeats,
+            tuple(Filtered(x.rule, -x.records, -x.bytes) for x in self.filtered),
         )
+
+
+def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> tuple[Filtered, ...]:
+    """The sums of both, rule by rule, sorted by rule."""
+    if not (left and right):
+        return left or right
+    found = {x.rule: x for x in left}
+    for x in right:
+        known = found.get(x.rule, Filtered(x.rule, 0, 0))
+        found[x.rule] = Filtered(x.rule, known.records + x.records, known.bytes + x.bytes)
+    return tuple(found[rule] for rule in sorted(found))
 
 
 def identify(
@@ -123,6 +143,19 @@ class Counts:
             self._add_runs(source, timestamps[chosen], origins.agent[chosen], {"repeats": ones})
         if sums is not None:
             self._add_runs(source, *sums)
+
+    def add_filtered(
+        self, source: Source, agent: int, timestamps: Int64s, lengths: Int64s, rule: str
+    ) -> None:
+        """Counts the records that one rule of an agent left out. lengths: those of their origins.
+        The bucket of such a record has an entry even if nothing else was counted in it."""
+        buckets = bucket.start(timestamps, self.bucket_ms)
+        starts, where = np.unique(buckets, return_inverse=True)
+        records = np.bincount(where, minlength=len(starts)).tolist()
+        sizes = np.zeros(len(starts), np.int64)
+        np.add.at(sizes, where, lengths)
+        for start, count, size in zip(starts.tolist(), records, sizes.tolist(), strict=True):
+            self.put((source, agent, start), Sums(filtered=(Filtered(rule, count, size),)))
 
     def put(self, key: BucketKey, sums: Sums) -> None:
         """Adds `sums` to the counts of `key`."""
@@ -208,6 +241,7 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
         rejects=sums.rejects,
         repeats=sums.repeats,
         previous=previous,
+        filtered=sums.filtered,
     )
 
 

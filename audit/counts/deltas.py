@@ -109,9 +109,11 @@ def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
 
 
 def _bytes_at_most(part: _Part) -> int:
-    # There may be thousands of counts. All fields of a count are numbers, except the source.
+    # There may be thousands of counts. All fields of a count are numbers, except the source and
+    # what rules left out.
     if isinstance(part, Count):
-        return _COUNT_BYTES + _source_bytes(part.source)
+        filtered = sum(3 * _LONG_BYTES + 4 * len(x.rule) for x in part.filtered)
+        return _COUNT_BYTES + _source_bytes(part.source) + filtered
     return sum(_field_bytes_at_most(getattr(part, field.name)) for field in fields(part))
 
 

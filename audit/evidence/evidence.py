@@ -269,7 +269,9 @@ def links_of(number: int, previous: int) -> int:
 
 def sums_of(count: Count) -> Sums:
     """The sums in one entry of a delta."""
-    return Sums(count.count, count.bytes, count.checksum, count.rejects, count.repeats)
+    return Sums(
+        count.count, count.bytes, count.checksum, count.rejects, count.repeats, count.filtered
+    )
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:

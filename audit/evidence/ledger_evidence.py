@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.rereading import FileNote, Rereading, is_untold, rereadings
 from skidway.audit.topic import messages
 from skidway.audit.topic.decisions import Acceptance, Retirement
-from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
+from skidway.audit.topic.messages import Bounds, Certainty, Filtered, Gap, Loss, Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
@@ -230,6 +231,7 @@ class _Reader:
         self._read_rereadings(topic, number)
 
     def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
+        filtered = self._read_filtered(number)
         rows = self._connection.execute(
             "SELECT bucket, bucket_ms, agent, sender, count, bytes, checksum, rejects, repeats,"
             " first, last, links FROM tallies WHERE source = ? AND bucket >= ? AND bucket < ?",
@@ -237,8 +239,22 @@ class _Reader:
         )
         for bucket, bucket_ms, agent, sender, *sums, first, last, links in rows:
             by_agent = topic.tallies.setdefault((bucket, bucket_ms), {})
-            tally = Tally(Sums(*sums), first, last, links)
+            rules = filtered.get((bucket, bucket_ms, agent, sender), ())
+            counted = replace(Sums(*sums), filtered=tuple(rules)) if rules else Sums(*sums)
+            tally = Tally(counted, first, last, links)
             by_agent.setdefault(agent, {})[self._keys[sender]] = tally
+
+    def _read_filtered(self, number: int) -> dict[tuple[int, int, int, int], list[Filtered]]:
+        """What rules left out, by bucket, its size, agent and sender; sorted by rule."""
+        rows = self._connection.execute(
+            "SELECT bucket, bucket_ms, agent, sender, rule, records, bytes FROM filtered"
+            " WHERE source = ? AND bucket >= ? AND bucket < ? ORDER BY rule",
+            (number, *self._window),
+        )
+        found: dict[tuple[int, int, int, int], list[Filtered]] = {}
+        for bucket, bucket_ms, agent, sender, *each in rows:
+            found.setdefault((bucket, bucket_ms, agent, sender), []).append(Filtered(*each))
+        return found
 
     def _read_losses(self, topic: TopicEvidence, source: Source, number: int) -> None:
         rows = self._connection.execute(

@@ -67,6 +67,11 @@ ON CONFLICT DO UPDATE SET
     links = add64(links, excluded.links)
 """
 
+_FILTERED_UPSERT = """
+INSERT INTO filtered VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET records = records + excluded.records, bytes = bytes + excluded.bytes
+"""
+
 _INODE_UPSERT = """
 INSERT INTO inodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
@@ -270,6 +275,10 @@ class Rows:
                 number, number, links,
             ),
         )  # fmt: skip
+        if sums.filtered:
+            key = self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender
+            rows = [(*key, x.rule, x.records, x.bytes) for x in sums.filtered]
+            self._connection.executemany(_FILTERED_UPSERT, rows)
 
     def _add_progress(self, sender: int, message: Delta) -> None:
         number, time_ms = message.number, message.time_ms

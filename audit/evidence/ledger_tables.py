@@ -67,6 +67,13 @@ INSERT INTO meta VALUES (1, 0, 0)
 UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
 ADDITIONS = (
     """
+CREATE TABLE IF NOT EXISTS filtered (
+    source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER, rule TEXT,
+    records INTEGER, bytes INTEGER,
+    PRIMARY KEY (source, bucket, bucket_ms, agent, sender, rule)
+) WITHOUT ROWID
+""",
+    """
 CREATE TABLE IF NOT EXISTS finals (
     source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER,
     PRIMARY KEY (source, agent, epoch, number)

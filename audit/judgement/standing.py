@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
+from skidway.audit.counts.counts import joined_by_rule
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence, GapNote
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.topic.messages import Filtered
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
@@ -42,6 +45,7 @@ class TopicStanding:
     newest: the verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
     recounts: the newest recount of each output.
     uncounted: the number of offsets that counters could not read.
+    filtered: the records that rules of the agents left out, sorted by rule.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
     and repeats. The sums use the greatest of the differing numbers. Of the rejects, only those of
@@ -63,6 +67,7 @@ class TopicStanding:
     newest: Mapping[int, BucketVerdict]
     recounts: tuple[RecountResult, ...] = ()
     uncounted: int = 0
+    filtered: tuple[Filtered, ...] = ()
 
     @property
     def buckets(self) -> int:
@@ -98,6 +103,7 @@ class TopicStanding:
             {start: verdict for start, verdict in newest.items() if start in starts},
             later.recounts,
             later.uncounted,
+            joined_by_rule(self.filtered, later.filtered),
         )
 
 
@@ -242,6 +248,7 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
         sum(x.rejects for x in found),
         sum(x.repeats for x in found),
         newest,
+        filtered=reduce(joined_by_rule, (x.filtered for x in found), ()),
     )
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import reduce
 
-from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.counts.counts import NO_AGENT, Sums, joined_by_rule
 from skidway.audit.topic.decisions import Acceptance, FindingName
-from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.messages import Filtered, Tier
 from skidway.kafka.source import Source
 
 
@@ -212,6 +213,12 @@ class BucketVerdict:
     def repeats(self) -> int:
         """The number of repeated records, in the place that saw most of them."""
         return self._most(lambda sums: sums.repeats)
+
+    @property
+    def filtered(self) -> tuple[Filtered, ...]:
+        """The records that rules of the agents left out, sorted by rule. Only agents filter."""
+        found = (sums.filtered for sums in self.places().values() if sums is not None)
+        return reduce(joined_by_rule, found, ())
 
     def _most(self, number: Callable[[Sums], int]) -> int:
         return max((number(x) for x in self.places().values() if x is not None), default=0)

@@ -14,7 +14,7 @@ from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.audit.reports.topic_names import topic_name, topic_names
 from skidway.audit.topic.decisions import Acceptance
-from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.messages import Filtered, Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
@@ -116,6 +116,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
         "records": found.records,
         "rejects": found.rejects,
         "repeats": found.repeats,
+        **_filtered(found.filtered),
         "uncounted_offsets": found.uncounted,
         "recounts": [recount_document(recount) for recount in found.recounts],
     }
@@ -160,6 +161,7 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "acceptances": [_acceptance(each) for each in verdict.acceptances],
         "reasons": list(verdict.reasons),
         "warnings": [each.words for each in verdict.warnings],
+        **_filtered(verdict.filtered),
         "places": _places(verdict.places()),
         "agents": [_agent(agent) for agent in verdict.agents],
     }
@@ -212,6 +214,8 @@ def _remarks(found: Standing) -> Iterator[str]:
     repeats = sum(topic.repeats for topic in found.topics)
     if by_agents:
         yield f"agents rejected {_counted(by_agents, 'line')}"
+    if filtered := sorted(_by_rule(topics).items(), key=lambda x: (-x[1], x[0])):
+        yield _filtered_words(filtered)
     if by_loader:
         yield f"the loader rejected {_counted(by_loader, 'record')}"
     if repeats:
@@ -226,6 +230,20 @@ def _remarks(found: Standing) -> Iterator[str]:
     if differing := [x for x in found.recounts if not x.is_good]:
         of = _some_names(recount.source for recount in differing)
         yield f"by the newest recount the rows of {of} are not what was counted"
+
+
+def _by_rule(topics: Iterable[TopicStanding]) -> Mapping[str, int]:
+    found: Counter[str] = Counter()
+    for topic in topics:
+        found.update({x.rule: x.records for x in topic.filtered})
+    return found
+
+
+def _filtered_words(found: Sequence[tuple[str, int]]) -> str:
+    shown = ", ".join(f"{rule} {count:,}" for rule, count in found[:NAMES_SHOWN])
+    more = f" and {len(found) - NAMES_SHOWN} more" if len(found) > NAMES_SHOWN else ""
+    total = sum(count for _, count in found)
+    return f"rules filtered {_counted(total, 'record')} ({shown}{more})"
 
 
 def _some_names(sources: Iterable[Source]) -> str:
@@ -285,4 +303,10 @@ def _place(place: Place, sums: Sums | None) -> dict[str, Any]:
         "checksum": sums.checksum,
         "rejects": sums.rejects,
         "repeats": sums.repeats,
+        **_filtered(sums.filtered),
     }
+
+
+def _filtered(found: Sequence[Filtered]) -> dict[str, Any]:
+    rules = [{"rule": x.rule, "records": x.records, "bytes": x.bytes} for x in found]
+    return {"filtered": sum(x.records for x in found), "filtered_by_rule": rules}

@@ -127,12 +127,23 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Filtered:
+    """How many records a rule of an agent's setting `shape` left out. bytes: the sum of the lengths
+    in their origins. The numbers are signed, like all counts."""
+
+    rule: str
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
     for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
-    no longer has its number.
+    no longer has its number. filtered: what rules left out, sorted by rule; `count` does not
+    include these records.
     """
 
     source: Source
@@ -145,6 +156,7 @@ class Count:
     rejects: int = 0
     repeats: int = 0
     previous: int = 0
+    filtered: tuple[Filtered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +354,7 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
     }
     if isinstance(message, Delta):
         record["ranges"] = [_flat(x, "partition", "first", "end") for x in message.ranges]
-        record["counts"] = [_flat(x, *_COUNT_FIELDS) for x in message.counts]
+        record["counts"] = [_count_record(x) for x in message.counts]
         record["losses"] = [_flat(x, *_LOSS_FIELDS) for x in message.losses]
         record["gaps"] = [_flat(x, "partition", "first", "end", "reason") for x in message.gaps]
     elif isinstance(message, Seal):
@@ -369,6 +381,11 @@ def _flat(part: Range | Count | Loss | Gap | SealedTopic, *names: str) -> dict[s
         field = getattr(part, name)
         record[name] = field.value if isinstance(field, Certainty) else field
     return record
+
+
+def _count_record(count: Count) -> dict[str, Any]:
+    filtered = [{"rule": x.rule, "records": x.records, "bytes": x.bytes} for x in count.filtered]
+    return _flat(count, *_COUNT_FIELDS) | {"filtered": filtered}
 
 
 def _seal_record(sealed: SealedTopic) -> dict[str, Any]:
@@ -403,7 +420,7 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
         number,
         time_ms,
         ranges=tuple(Range(**_nested(x)) for x in record["ranges"]),
-        counts=tuple(Count(**_nested(x)) for x in record["counts"]),
+        counts=tuple(_count(x) for x in record["counts"]),
         losses=tuple(_loss(x) for x in record["losses"]),
         gaps=tuple(Gap(**_nested(x)) for x in record["gaps"]),
     )
@@ -415,6 +432,12 @@ def _announcement(record: dict[str, Any]) -> Announcement:
         source=_source(record),
         **{name: record[name] for name in _ANNOUNCEMENT_FIELDS},
     )
+
+
+def _count(record: dict[str, Any]) -> Count:
+    fields = _nested(record)
+    fields["filtered"] = tuple(Filtered(**x) for x in fields["filtered"])
+    return Count(**fields)
 
 
 def _loss(record: dict[str, Any]) -> Loss:

@@ -15,7 +15,7 @@ from skidway.schemas.avro_schema import leading_back, parse
 from skidway.schemas.bounds import ITEMS_BYTES_MAX, item_types
 from skidway.schemas.codec import metrics
 from skidway.schemas.codec.arrow import SchemaUnsupported, arrow_schema, as_record
-from skidway.schemas.codec.conform import ColumnsRefused, conform
+from skidway.schemas.codec.conform import ColumnsRefused, conform, default_column
 from skidway.schemas.codec.fast_path import FastPath, NotProven, wire_columns
 from skidway.schemas.codec.reading import read_columns, reader_of
 from skidway.schemas.codec.rows import Rows
@@ -99,6 +99,12 @@ class Codec:
         if self._leading_back:
             place = self._leading_back
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
+
+    def default_column(self, name: str, count: int) -> pa.Array:
+        """Returns `count` times the default of a field. Raises `ColumnsRefused` if the field has no
+        valid default."""
+        at = self.arrow_schema.get_field_index(name)
+        return default_column(self._record.fields[at], self.arrow_schema.field(at), count)
 
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
         """Returns one datum per row. Raises `EncodeRefused` if a row does not fit the schema."""

@@ -62,15 +62,20 @@ def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
     at = batch.schema.get_field_index(field.name)
     if at >= 0:
         return batch.column(at)
+    return default_column(avro, field, batch.num_rows)
+
+
+def default_column(avro: Field, field: pa.Field, count: int) -> pa.Array:
+    """`count` times the default of a field. Raises `ColumnsRefused` if it has no valid default."""
     if not avro.has_default:
         raise ColumnsRefused(f"Field {field.name} has no column and no default.")
     fault = default_fault(avro.type, avro.default)
     if fault:
         raise ColumnsRefused(f"Field {field.name} has no column and its default is none: {fault}.")
     if avro.default is None:
-        return pa.nulls(batch.num_rows, field.type)
+        return pa.nulls(count, field.type)
     try:
-        return pa.array([default_value(avro.type, avro.default)] * batch.num_rows, field.type)
+        return pa.array([default_value(avro.type, avro.default)] * count, field.type)
     except DEFAULT_FAULTS as error:
         raise ColumnsRefused(
             f"Field {field.name} has no column and its default does not fit ({error})."

@@ -61,6 +61,8 @@ PROMISES = {
     "2 refused record": "A record that the broker refuses is lost only where no attempt arrived.",
     "2 found or sent": "The agent acknowledges what it finds on the brokers, and sends the rest "
     "once.",
+    "2 filtered": "A rule leaves out the same records whenever it is applied; they are counted "
+    "once, by rule.",
     "2 floor": "No record of a pending intent lies below the floor of its partition.",
     "2 another program": "A program is another one where it makes other records.",
     "2 set apart": "The agent sets apart, by name, what it can neither replay nor find.",
@@ -147,6 +149,8 @@ PROMISES = {
     "its look.",
     "6 unreadable": "An unreadable file holds the seal back by name; so does a directory in which "
     "nobody may look, and a file system that is not mounted yet.",
+    "6 filtered": "What agents left out stands by rule beside every verdict, and needs to arrive "
+    "nowhere.",
     "6 repeats and rejects": "Repeats are no fault, and rejects count as arrived.",
     "6 last word": "An agent says its last word at rest only, and takes it back; the audit heeds "
     "that of hosts for which nobody waits.",

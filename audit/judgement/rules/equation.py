@@ -38,6 +38,8 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
     ]
     known.sort(key=lambda each: each[0].is_retired)  # retired places come last
     silent = [place for place, x in sums.items() if x is None]
+    if _all_filtered(sums):
+        silent = []  # the agent sent nothing that a tier could report
     largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
     for place in silent:
         words = f"tier {reasons.of_place(place)} never reported this topic"
@@ -81,6 +83,13 @@ def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
 def _gravity(place: Place) -> Status:
     """The status of a finding about records that a place lacks."""
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
+
+
+def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
+    """Whether rules left out all records of the bucket that the agent has counted, and no other
+    place counted any."""
+    counted = [x for x in sums.values() if x is not None]
+    return any(x.filtered for x in counted) and all(_content(x) == (0, 0, 0) for x in counted)
 
 
 def _content(sums: Sums) -> tuple[int, int, int]:

@@ -36,7 +36,8 @@ def _warning(rejects: int, records: int, who: str) -> Finding:
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
-    """The number of lines of the topic `parent`, in the bucket of `found`, that were not rejected.
+    """The number of lines of the topic `parent`, in the bucket of `found`, that were not rejected,
+    with those that a rule left out.
     Normally the result is the agents' count. If another sender has counted more than the agents
     have reported so far, the result is the greatest count of any other sender. Counts of several
     epochs are added up only for agents."""
@@ -44,7 +45,7 @@ def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
     for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
         for key, tally in tallies.items():
             if key.tier is Tier.AGENT:
-                agents += tally.sums.count
+                agents += tally.sums.count + sum(x.records for x in tally.sums.filtered)
             else:
                 others[key] += tally.sums.count
     return max(agents, *others.values(), 0)

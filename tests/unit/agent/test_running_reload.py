@@ -123,8 +123,8 @@ class Site:
         self.reloader.ask()
         self.turns(1)
         preparation = self.reloader._preparation
-        assert preparation is not None
-        preparation.wait(60)
+        if preparation is not None:  # it has not ended yet
+            preparation.wait(60)
         self.turns()
 
     def lines(self, topic: str) -> int:

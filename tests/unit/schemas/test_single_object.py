@@ -43,7 +43,7 @@ def test_messages_come_back_with_their_defaults() -> None:
     assert back == OPEN | dict.fromkeys(defaults)
     name, back = single_object.decode(single_object.encode("Audit", DELTA))
     assert name == "Audit"
-    assert back["counts"] == [{**COUNT, "rejects": 0, "repeats": 0, "previous": 0}]
+    assert back["counts"] == [{**COUNT, "rejects": 0, "repeats": 0, "previous": 0, "filtered": []}]
     assert back["seals"] == back["losses"] == back["gaps"] == []
 
 

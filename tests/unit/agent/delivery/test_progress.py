@@ -26,7 +26,9 @@ class Files:
         self.file: Any = SimpleNamespace(
             file=1, position=0, checkpoint=None, flights=[self._flight(each) for each in sequences]
         )
-        self.file.tally = SimpleNamespace(acknowledged=0, rejected=0, uncertain=0, lost=0)
+        self.file.tally = SimpleNamespace(
+            acknowledged=0, rejected=0, filtered=0, uncertain=0, lost=0
+        )
         self.flying = {1: self.file}
 
     @staticmethod

@@ -1,0 +1,57 @@
+"""Records that rules of `shape` left out. They become no batch, and are only counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.counts.counts import Counts
+from skidway.kafka.source import Source
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """Records that rules left out. owner: for each of them the index of its reading, in rising
+    order. times: their event times (ms). rule: the index of the rule among `rules`.
+    """
+
+    owner: Int64s
+    file: Int64s
+    first: Int64s
+    length: Int64s
+    times: Int64s
+    rule: Int64s
+    rules: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    @property
+    def by_rule(self) -> dict[str, tuple[int, int]]:
+        """How many records each rule left out, and their bytes."""
+        found = {}
+        for index in np.unique(self.rule).tolist():
+            mine = self.rule == index
+            found[self.rules[index]] = int(mine.sum()), int(self.length[mine].sum())
+        return found
+
+    def of(self, begin: int, end: int) -> Filtered:
+        """The records from `begin` to `end`."""
+        rows = slice(begin, end)
+        return Filtered(
+            self.owner[rows], self.file[rows], self.first[rows], self.length[rows],
+            self.times[rows], self.rule[rows], self.rules,
+        )  # fmt: skip
+
+    def count(self, counts: Counts, source: Source, agent: int) -> int:
+        """Counts these records by rule. Returns their bytes."""
+        for index in np.unique(self.rule).tolist():
+            mine = self.rule == index
+            rule = self.rules[index]
+            counts.add_filtered(source, agent, self.times[mine], self.length[mine], rule)
+        return int(self.length.sum())

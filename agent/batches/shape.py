@@ -1,0 +1,155 @@
+"""Applies a recipe's rules to parsed records, before they are encoded.
+
+    parsed records -> fields with their defaults -> rules -> records that are kept
+                                                         `-> records that a rule left out
+
+The rules see each record as the parser makes it. A record that is not UTF-8 is rejected first, so
+that no rule leaves out a record that would be rejected without this rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types
+
+from skidway.agent.batches.recipe import Recipe, Schema, key_of, of_source
+from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.parser import ENCODING, EXTRA, Parsed, Reject
+from skidway.agent.shaping.checking import check
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.rejected_text import RejectedText
+from skidway.agent.shaping.shaped_schemas import private_names, unshaped
+from skidway.agent.shaping.shaper import KEPT, Shaper
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.columns import Origins
+from skidway.schemas.codec import Codec, ColumnsRefused
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Records that rules left out. rows: for each of them the index of its line. event_ms: its
+    event time, or NO_TIME. rule: the index of the rule among `RecordShape.filters`.
+    """
+
+    rows: Int64s
+    event_ms: Int64s
+    rule: Int64s
+
+
+def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
+    """The recipe's rules; None if it has none. Raises ConfigurationRefused."""
+    if not recipe.shape:
+        return None
+    try:
+        return RecordShape(recipe, codec)
+    except ConfigurationRefused as error:
+        raise of_source(recipe, error) from error
+
+
+class RecordShape:
+    """A recipe's rules. parsing: the recipe whose schema is that of the records before the rules,
+    and before: the codec of this schema.
+    filters: the names of the rules that leave records out. rejected: what the rules leave of
+    rejected lines. Raises ConfigurationRefused if the rules do not fit the records.
+    """
+
+    def __init__(self, recipe: Recipe, codec: Codec) -> None:
+        rules = parse(recipe.shape)
+        self.parsing, self.before = recipe, codec
+        if recipe.parsed_schema:
+            self.parsing = replace(recipe, schema=Schema(0, recipe.parsed_schema))
+            self.before = Codec(recipe.parsed_schema)
+            whole = unshaped(recipe.schema.text, rules)
+        self._shaper = Shaper(rules, key_of(recipe))
+        self.filters = self._shaper.filters
+        self.rejected = RejectedText(rules, recipe.encoding)
+        self._private = private_names(rules)
+        before = self.before.arrow_schema
+        if recipe.parsed_schema and recipe.fills_by_name:
+            before = Codec(whole).arrow_schema  # with members that are removed unseen
+        self._after = check(recipe.shape, rules, before)
+        _check_schema(self._after, codec)
+
+    def apply(self, parsed: Parsed, origins: Origins) -> tuple[Parsed, LeftOut, list[Reject]]:
+        """Returns the records that are kept, those that rules left out, and rejects. origins: those
+        of the rows of `parsed`.
+        """
+        fit, rejects = _valid(parsed)
+        if rejects:
+            chosen = np.flatnonzero(fit)
+            parsed = _chosen(parsed, chosen)
+            origins = Origins(
+                origins.agent[chosen], origins.file[chosen], origins.first[chosen],
+                origins.length[chosen],
+            )  # fmt: skip
+        found = self._shaper.apply(self._completed(parsed.batch), origins)
+        out = np.flatnonzero(found.by != KEPT)
+        left_out = LeftOut(parsed.rows[out], parsed.event_ms[out], found.by[out])
+        kept = found.kept
+        shaped = Parsed(parsed.rows[kept], found.batch, parsed.event_ms[kept], parsed.rejects)
+        return shaped, left_out, rejects
+
+    def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with all fields, in the schema's types. A parser leaves out fields that get
+        their default."""
+        for field in self.before.arrow_schema:
+            if batch.schema.get_field_index(field.name) < 0:
+                column = self.before.default_column(field.name, batch.num_rows)
+                batch = batch.append_column(field.name, column)
+        if self._private and EXTRA in batch.schema.names:
+            at = batch.schema.get_field_index(EXTRA)
+            batch = batch.set_column(at, EXTRA, self._without_private(batch.column(at)))
+        return batch
+
+    def _without_private(self, extra: pa.Array) -> pa.Array:
+        """The maps of further members without the members that rules mask, hash or remove. Such a
+        member is there if its value has another type than its field.
+        """
+        maps = [
+            None if each is None else [(name, x) for name, x in each if name not in self._private]
+            for each in extra.to_pylist()
+        ]
+        return pa.array(maps, extra.type)
+
+
+def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
+    """Which rows have only UTF-8 in their texts, and rejects for the others."""
+    fit = np.ones(len(parsed.rows), np.bool_)
+    rejects: list[Reject] = []
+    for field, column in zip(parsed.batch.schema, parsed.batch.columns, strict=True):
+        if not types.is_string(column.type):
+            continue
+        try:
+            column.validate(full=True)
+            continue
+        except pa.ArrowInvalid:
+            _, bad = line_columns.text(column.view(pa.binary()).fill_null(b""))
+        for row in bad.tolist():
+            if fit[row]:
+                detail = f"field {field.name} is not UTF-8"
+                rejects.append(Reject(int(parsed.rows[row]), ENCODING, detail))
+            fit[row] = False
+    return fit, rejects
+
+
+def _chosen(parsed: Parsed, rows: Int64s) -> Parsed:
+    batch = parsed.batch.take(pa.array(rows))
+    return Parsed(parsed.rows[rows], batch, parsed.event_ms[rows], parsed.rejects)
+
+
+def _check_schema(after: pa.Schema, codec: Codec) -> None:
+    """Refuses a schema with a field that the rules remove, and that has no default."""
+    for field in codec.arrow_schema:
+        if after.get_field_index(field.name) < 0:
+            try:
+                codec.default_column(field.name, 0)
+            except ColumnsRefused as error:
+                raise ConfigurationRefused(
+                    f"shape: the rules remove the schema's field {field.name}, which has no default"
+                ) from error

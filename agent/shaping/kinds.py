@@ -1,0 +1,249 @@
+"""What `mask` recognizes: cards, bank accounts, addresses, keys and tokens.
+
+    cards    13 to 19 digits with a correct check digit (Luhn), in one piece, or in groups with one
+             blank or one dash between them
+    ibans    international bank account numbers with correct check digits
+    emails   name@example.org
+    keys     AWS access key ids, private keys in PEM, and values such as password=...
+    tokens   values of Authorization, Bearer and token=..., JSON web tokens, GitHub's and others
+    ips      addresses of IPv4 and IPv6
+
+RE2 finds the rows that may contain something, and most kinds are replaced by RE2 alone; its time is
+linear. RE2 has no check digits, so cards, accounts and addresses are then examined in Python, by
+functions that look at each character a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_QUOTED = r'"(?:[^"\\]|\\.)*(?:"|\z)|' + r"'(?:[^'\\]|\\.)*(?:'|\z)"
+_VALUE = rf"""({_QUOTED}|\\"(?:[^"\\]|\\[^"])*(?:\\"|\z)|[^\s"'&]+)"""
+_IS = r"""(?:\\?["'])?\s*[=:]\s*"""
+_PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
+_PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY-----"
+_NAMES_OF_KEYS = (
+    r"pass(?:word|wd|phrase)|secret|(?:api|access|secret|private|encryption)[_-]?key|credentials?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of text to mask. shown: the text that stands in its place. hint: RE2 for the rows that
+    may contain it. patterns: RE2 patterns, each with its replacement. replace: further
+    replacements in one text that has the hint.
+    """
+
+    shown: str
+    hint: str
+    patterns: tuple[tuple[str, str], ...] = ()
+    replace: Callable[[str, str], str] | None = None
+
+    def mask(self, texts: pa.StringArray) -> pa.StringArray:
+        """The texts with `shown` in place of what this kind recognizes. A null stays null."""
+        found = pc.match_substring_regex(texts, self.hint).fill_null(False)
+        if not pc.any(found).as_py():
+            return texts
+        for pattern, replacement in self.patterns:
+            texts = pc.replace_substring_regex(texts, pattern, replacement)
+        if self.replace is None:
+            return texts
+        rows = np.flatnonzero(np.asarray(found))
+        new = [self.replace(text, self.shown) for text in texts.take(pa.array(rows)).to_pylist()]
+        return pc.replace_with_mask(texts, found, pa.array(new, pa.string()))
+
+
+# --- cards ------------------------------------------------------------------------------------
+
+CARD_DIGITS: Final = range(13, 20)
+_DIGITS = re.compile(r"(?<![\w.])(?<!_-)[0-9]+(?:[ -][0-9]+)*(?![\w]|\.[0-9])")
+_GROUP = re.compile(r"[0-9]+")
+_FIRST_GROUP = 4
+_GROUP_DIGITS = range(2, 8)
+_FIRST_DIGITS = "23456"  # of the networks that issue cards
+
+
+_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
+
+
+def is_card(digits: str) -> bool:
+    """Whether digits have the length, the first digit and the check digit of a card's number."""
+    if len(digits) not in CARD_DIGITS or digits[0] not in _FIRST_DIGITS:
+        return False
+    doubled = (int(each) * 2 for each in digits[-2::-2])
+    total = sum(map(int, digits[::-2])) + sum(each - 9 * (each > 9) for each in doubled)
+    return total % 10 == 0
+
+
+def mask_cards(text: str, shown: str) -> str:
+    """Replaces the numbers of cards in a text."""
+    return _DIGITS.sub(lambda found: _without_cards(found[0], shown), text)
+
+
+def _without_cards(run: str, shown: str) -> str:
+    """run: groups of digits with one blank or one dash between two groups."""
+    groups = [(each.start(), each.end()) for each in _GROUP.finditer(run)]
+    pieces, at, index = [], 0, 0
+    while index < len(groups):
+        end = _card_end(run, groups, index)
+        if end is None:
+            index += 1
+            continue
+        pieces += [run[at : groups[index][0]], shown]
+        at = groups[end][1]
+        index = end + 1
+    return "".join([*pieces, run[at:]])
+
+
+def _card_end(run: str, groups: list[tuple[int, int]], index: int) -> int | None:
+    """The last group of the longest card number that begins with a group."""
+    first, end = groups[index]
+    digits = run[first:end]
+    found = index if is_card(digits) else None
+    if len(digits) != _FIRST_GROUP or index + 1 == len(groups):
+        return found
+    between = run[end]
+    for later in range(index + 1, len(groups)):
+        begin, end = groups[later]
+        digits += run[begin:end]
+        if end - begin not in _GROUP_DIGITS or run[begin - 1] != between:
+            break
+        if len(digits) >= CARD_DIGITS.stop:
+            break
+        if is_card(digits):
+            found = later
+    return found
+
+
+# --- bank accounts ----------------------------------------------------------------------------
+
+_IBAN_LENGTHS: Final[Mapping[str, int]] = {
+    country: length
+    for length, countries in {
+        15: "NO", 16: "BE", 18: "DK FI FO GL NL SD", 19: "MK SI", 20: "AT BA EE KZ LT LU MN XK",
+        21: "CH HR LI LV", 22: "BG BH CR DE GB GE IE ME RS VA", 23: "AE GI IL IQ OM SO TL",
+        24: "AD CZ ES MD PK RO SA SE SK TN VG", 25: "LY PT ST", 26: "IS TR",
+        27: "BI DJ FR GR IT MC MR SM", 28: "AL AZ BY CY DO GT HU LB NI PL SV", 29: "BR EG PS QA UA",
+        30: "JO KW MU YE", 31: "MT SC", 32: "LC", 33: "RU",
+    }.items()
+    for country in countries.split()
+}  # fmt: skip
+_IBAN_HEAD = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?=[ A-Z0-9])")
+
+
+def mask_ibans(text: str, shown: str) -> str:
+    """Replaces the numbers of bank accounts in a text."""
+    pieces, at = [], 0
+    for head in _IBAN_HEAD.finditer(text):
+        end = None if head.start() < at else _iban_end(text, head.start())
+        if end is not None:
+            pieces += [text[at : head.start()], shown]
+            at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _iban_end(text: str, begin: int) -> int | None:
+    """Where the account number that begins at a position ends; None if there is none."""
+    length = _IBAN_LENGTHS.get(text[begin : begin + 2])
+    if length is None:
+        return None
+    number, at = "", begin
+    while len(number) < length and at < len(text):
+        character = text[at]
+        if character.isascii() and (character.isdigit() or character.isupper()):
+            number += character
+        elif character != " " or text[at - 1] == " ":
+            return None
+        at += 1
+    if len(number) < length or text[at : at + 1].isalnum():
+        return None
+    numeric = "".join(str(int(each, 36)) for each in number[4:] + number[:4])
+    return at if int(numeric) % 97 == 1 else None
+
+
+# --- addresses of the net ---------------------------------------------------------------------
+
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
+_IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
+_IPV6_LIKE = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,}[0-9A-Fa-f:.]*(?![\w:])")
+_IPV6_CHARACTERS_MAX = 45
+_IPV6_GROUPS = 8
+_IPV6_COLONS = (6, 7)  # without ::, with and without an address of IPv4 at the end
+
+
+def mask_ips(text: str, shown: str) -> str:
+    """Replaces addresses of IPv6 and IPv4 in a text."""
+    if "::" in text or text.count(":") >= min(_IPV6_COLONS):
+        text = _IPV6_LIKE.sub(lambda found: _without_ipv6(found[0], shown), text)
+    return _IPV4.sub(shown, text)
+
+
+def _without_ipv6(run: str, shown: str) -> str:
+    address = run.rstrip(".")
+    if _is_ipv6(address):
+        return shown + run[len(address) :]
+    head, _, port = address.rpartition(":")
+    if head.count(":") == _IPV6_GROUPS - 1 and _is_ipv6(head):  # Java writes address:port
+        return f"{shown}:{port}{run[len(address) :]}"
+    return run
+
+
+def _is_ipv6(text: str) -> bool:
+    """Whether a text is an address. Words such as a::b, which have no digit, are names of code."""
+    is_short = "::" in text
+    if not (is_short or text.count(":") in _IPV6_COLONS) or len(text) > _IPV6_CHARACTERS_MAX:
+        return False
+    if not any(map(str.isdigit, text)):
+        return False
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "cards": Kind("[card]", _CARD_LIKE, replace=mask_cards),
+    "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2} ?[A-Z0-9]", replace=mask_ibans),
+    "emails": Kind(
+        "[email]",
+        "@",
+        ((r"[\pL\pN._%+'-]+@(?:[\pL\pN-]+\.)+\pL{2,}", "[email]"),),
+    ),
+    "keys": Kind(
+        "[key]",
+        rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY",
+        (
+            (rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
+            (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
+            (rf"(?i)((?:{_NAMES_OF_KEYS})s?{_IS}){_VALUE}", r"\1[key]"),
+            (rf"(?i)(\bpwd{_IS})(?:{_QUOTED}|[^\s\"'&/][^\s\"'&]*)", r"\1[key]"),
+        ),
+    ),
+    "tokens": Kind(
+        "[token]",
+        r"(?i)authorization|bearer|token|eyJ|gh[pousr]_|glpat-|xox[abprs]-",
+        (
+            (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
+            (r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
+            (
+                rf"(?i)(authorization{_IS}(?:\\?[\"'])?"
+                r"(?:(?:basic|bearer|digest|token|negotiate|apikey)\s+)?)[^\s\"'\\]+",
+                r"\1[token]",
+            ),
+            (r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
+            (rf"(?i)(token{_IS}){_VALUE}", r"\1[token]"),
+        ),
+    ),
+    "ips": Kind(
+        "[ip]", r"[0-9]\.[0-9]+\.[0-9]+\.[0-9]|::|(?:[0-9A-Fa-f]{1,4}:){6}", replace=mask_ips
+    ),
+}  # fmt: skip

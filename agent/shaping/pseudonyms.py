@@ -1,0 +1,60 @@
+"""What `hash` writes in place of a text: HMAC-SHA-256 under the agent's key, the first 16 bytes as
+hex digits.
+
+The key is a secret of the company. Agents with the same key write the same digits for the same
+text, so hashed fields can be compared and joined. Without the key nobody can find the text by
+trying all possible texts. Recipes and records contain a fingerprint of the key, never the key.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from skidway.errors import ConfigurationRefused
+
+KEY_BYTES_MIN: Final = 16
+KEY_BYTES_MAX: Final = 4096
+PSEUDONYM_BYTES: Final = 16
+
+_NAME = b"skidway hash key"
+
+
+@dataclass(frozen=True, slots=True)
+class HashKey:
+    """The key of `hash`. fingerprint: tells keys apart without revealing them."""
+
+    secret: bytes = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that are the same for the same key."""
+        return hmac.digest(self.secret, _NAME, "sha256")[:8].hex()
+
+    def hash(self, texts: pa.StringArray) -> pa.StringArray:
+        """The pseudonym of each text. A null stays null."""
+        values = texts.dictionary_encode()
+        names = [
+            hmac.digest(self.secret, text.encode(), "sha256")[:PSEUDONYM_BYTES].hex()
+            for text in values.dictionary.to_pylist()
+        ]
+        return pa.array(names, pa.string()).take(values.indices)
+
+
+def read_key(path: Path) -> HashKey:
+    """Reads the key from a file, without white space at its ends. Raises ConfigurationRefused."""
+    try:
+        secret = path.read_bytes()[: KEY_BYTES_MAX + 1].strip()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigurationRefused(f"hash.key.location: cannot read {path}: {reason}") from error
+    if not KEY_BYTES_MIN <= len(secret) <= KEY_BYTES_MAX:
+        raise ConfigurationRefused(
+            f"hash.key.location: {path} has {len(secret)} bytes; a key has {KEY_BYTES_MIN} to "
+            f"{KEY_BYTES_MAX}, such as the output of `openssl rand -hex 32`"
+        )
+    return HashKey(secret)

@@ -1,0 +1,75 @@
+"""What of a rejected line may be sent to `<topic>.rejected`.
+
+A rejected line has no fields, so the rules of `shape` cannot be applied to its fields. They are
+applied to the whole text of the line:
+
+* All kinds of all rules `mask`, and the patterns of `mask ... matching`, are masked in the whole
+  text, whichever field they name.
+* The text is withheld if a rule hashes or removes a field, because nobody knows where in the text
+  the field is. It is also withheld if a pattern to mask has an anchor (such as `^` or `$`), because
+  the anchor has another meaning in the whole text than in a field.
+
+The detail of a reject may quote a value, so it is treated as the text is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from skidway.agent.shaping import rules as r
+from skidway.agent.shaping.masks import mask_kinds, mask_matching
+from skidway.agent.shaping.rules import Rule
+
+WITHHELD: Final = b"[withheld]"
+"""The line of a reject whose text is withheld."""
+
+WITHHELD_DETAIL: Final = "withheld, because the rules of shape hash, remove or mask fields"
+
+HEAD_BYTES_LEFT_OUT: Final = 4_096
+"""If only the head of a line is known, the end of the head may be a piece of what a mask would
+recognize. So the last bytes of the head are not sent."""
+
+_ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
+
+
+class RejectedText:
+    """What a source's rules leave of its rejected lines. encoding: that of the lines."""
+
+    def __init__(self, rules: Sequence[Rule], encoding: str) -> None:
+        self._encoding = encoding
+        self._kinds = {kind for rule in rules if isinstance(rule, r.Mask) for kind in rule.kinds}
+        self._patterns = [rule.pattern for rule in rules if isinstance(rule, r.MaskMatching)]
+        self.is_withheld = any(isinstance(rule, r.Hash | r.Remove) for rule in rules) or any(
+            _ANCHOR.search(pattern) for pattern in self._patterns
+        )
+        self.is_whole = not (self.is_withheld or self._kinds or self._patterns)
+
+    def line(self, line: bytes, *, is_head: bool = False) -> bytes:
+        """What may be sent of a line. is_head: whether more bytes of the line follow."""
+        if self.is_whole:
+            return line
+        if self.is_withheld:
+            return WITHHELD
+        if is_head:
+            line = line[: max(len(line) - HEAD_BYTES_LEFT_OUT, 0)]
+        text = line.decode(self._encoding, "replace")
+        masked = self._masked(text)
+        return line if masked == text else masked.encode("utf-8", "replace")
+
+    def detail(self, detail: str) -> str:
+        """What may be sent of the detail of a reject."""
+        if self.is_whole:
+            return detail
+        return WITHHELD_DETAIL if self.is_withheld else self._masked(detail)
+
+    def _masked(self, text: str) -> str:
+        safe = text.encode("utf-8", "replace").decode()  # Arrow has no single surrogates
+        texts = mask_kinds(pa.array([safe], pa.string()), self._kinds)
+        for pattern in self._patterns:
+            texts = mask_matching(texts, pattern)
+        masked = str(texts[0].as_py())
+        return text if masked == safe else masked

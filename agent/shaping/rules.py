@@ -1,0 +1,269 @@
+"""The rules of `shape` as values, and the text of each rule.
+
+`grammar.parse` makes these values from a text; `text_of` makes a text of them. For all rules,
+parse(text_of(rules)) == rules. A rule without a name gets its own text as its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+SHAPE_VERSION: Final = 1
+"""Increase this version when a change to Skidway's own code changes what the same rules make of a
+record. tests/unit/agent/shaping/test_shaper.py checks this with known records.
+"""
+
+EQUALS, NOT_EQUALS, LESS, AT_MOST, MORE, AT_LEAST = "=", "!=", "<", "<=", ">", ">="
+ORDERS: Final = (EQUALS, NOT_EQUALS, LESS, AT_MOST, MORE, AT_LEAST)
+MATCHES, CONTAINS, STARTS_WITH, ENDS_WITH = "matches", "contains", "starts with", "ends with"
+SEARCHES: Final = (MATCHES, CONTAINS, STARTS_WITH, ENDS_WITH)
+
+DROP, KEEP, SAMPLE, MASK, HASH, RENAME, REMOVE = (
+    "drop", "keep", "sample", "mask", "hash", "rename", "remove",
+)  # fmt: skip
+VERBS: Final = (DROP, KEEP, SAMPLE, MASK, HASH, RENAME, REMOVE)
+KEYWORDS: Final = frozenset(
+    {*VERBS, "and", "as", "contains", "ends", "false", "for", "in", "is", "matches", "matching",
+     "not", "null", "or", "starts", "to", "true", "where", "with"}
+)  # fmt: skip
+
+NAME_CHARACTERS_MAX: Final = 60
+
+Literal = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a word stands in the text: line and column, both from 1. Places are never compared, so
+    that equal rules at different places are equal.
+    """
+
+    line: int
+    column: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+NOWHERE: Final = Place(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The name of a field in a rule."""
+
+    name: str
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A field compared with a value; false if the field is null. how: one of ORDERS or SEARCHES."""
+
+    field: Field
+    how: str
+    value: Literal
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether a field has one of these values; false if the field is null."""
+
+    field: Field
+    values: tuple[Literal, ...]
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """Whether a field is null."""
+
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite of a condition."""
+
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Whether all parts are true. There are at least two parts."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Whether any part is true. There are at least two parts."""
+
+    parts: tuple[Condition, ...]
+
+
+Condition = Comparison | Membership | IsNull | Not | AllOf | AnyOf
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Leaves out the records for which the condition is true."""
+
+    where: Condition
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Leaves out the records for which the condition is not true."""
+
+    where: Condition
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of the records for which the condition is true, keeps the share kept / of. Keeps all other
+    records. where: None if the rule is for all records.
+    """
+
+    kept: int
+    of: int
+    where: Condition | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Replaces what these kinds recognize in a text field by a fixed text."""
+
+    field: Field
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskMatching:
+    """Replaces what a regular expression (RE2) finds in a text field by a fixed text."""
+
+    field: Field
+    pattern: str
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Hash:
+    """Replaces the text of fields by its keyed hash."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Gives a field another name."""
+
+    field: Field
+    to: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Removes fields."""
+
+    fields: tuple[Field, ...]
+
+
+Rule = Drop | Keep | Sample | Mask | MaskMatching | Hash | Rename | Remove
+Filter = Drop | Keep | Sample
+
+
+def text_of(rules: Iterable[Rule]) -> str:
+    """The rules as text, one a line. Every rule that filters is named."""
+    return "".join(f"{_rule(rule)}\n" for rule in rules)
+
+
+def needs_key(rules: Iterable[Rule]) -> bool:
+    """Whether a rule hashes fields."""
+    return any(isinstance(rule, Hash) for rule in rules)
+
+
+def filters_of(rules: Iterable[Rule]) -> list[str]:
+    """The names of the rules that leave records out, in order."""
+    return [rule.name for rule in rules if isinstance(rule, Drop | Keep | Sample)]
+
+
+def default_name(where: Condition | None, verb: str) -> str:
+    """The name of a rule to which the text gives none: the rule's own text, cut to
+    NAME_CHARACTERS_MAX characters. So the name stays the same if other rules are added.
+    """
+    text = verb if where is None else f"{verb}{_before(verb)}{condition_text(where)}"
+    if len(text) <= NAME_CHARACTERS_MAX:
+        return text
+    return f"{text[: NAME_CHARACTERS_MAX - 3]}..."
+
+
+def condition_text(condition: Condition) -> str:
+    """A condition as text."""
+    match condition:
+        case Comparison(field, how, value):
+            return f"{_field(field)} {how} {literal_text(value)}"
+        case Membership(field, values):
+            return f"{_field(field)} in ({', '.join(map(literal_text, values))})"
+        case IsNull(field):
+            return f"{_field(field)} is null"
+        case Not(part):
+            return f"not {_inside(part)}"
+        case AllOf(parts):
+            return " and ".join(map(_inside, parts))
+        case AnyOf(parts):
+            return " or ".join(map(_inside, parts))
+
+
+def literal_text(value: Literal) -> str:
+    """A value as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return repr(value)
+
+
+def _rule(rule: Rule) -> str:
+    match rule:
+        case Drop(where, name):
+            return f"drop {condition_text(where)} as {literal_text(name)}"
+        case Keep(where, name):
+            return f"keep {condition_text(where)} as {literal_text(name)}"
+        case Sample(kept, of, where, name):
+            limit = "" if where is None else f" where {condition_text(where)}"
+            return f"sample {kept}/{of}{limit} as {literal_text(name)}"
+        case Mask(field, kinds):
+            return f"mask {_field(field)} for {', '.join(kinds)}"
+        case MaskMatching(field, pattern):
+            return f"mask {_field(field)} matching {literal_text(pattern)}"
+        case Hash(fields):
+            return f"hash {', '.join(map(_field, fields))}"
+        case Rename(field, to):
+            return f"rename {_field(field)} to {_field(to)}"
+        case Remove(fields):
+            return f"remove {', '.join(map(_field, fields))}"
+
+
+def _before(verb: str) -> str:
+    return " where " if verb.startswith(SAMPLE) else " "
+
+
+def _inside(condition: Condition) -> str:
+    """A part of a longer condition; in parentheses if it has parts itself."""
+    text = condition_text(condition)
+    return f"({text})" if isinstance(condition, AllOf | AnyOf) else text
+
+
+def _field(field: Field) -> str:
+    return f"`{field.name}`" if field.name in KEYWORDS else field.name

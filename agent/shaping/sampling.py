@@ -1,0 +1,37 @@
+"""Chooses a share of records by a hash of their origins, and never by chance.
+
+The hash is that of the audit's checksum, mixed with the name of the rule. So the agent chooses the
+same records when it sends them again, and two rules of one source choose independently of each
+other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.counts.checksum import record_hash
+from skidway.kafka.columns import Origins
+
+_FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+
+
+def chosen(origins: Origins, name: str, kept: int, of: int) -> npt.NDArray[np.bool_]:
+    """Which of these records belong to the share kept / of. name: the name of the rule."""
+    hashes = record_hash(origins.agent, origins.file, origins.first, origins.length)
+    mixed = hashes ^ np.uint64(_salt(name))
+    mixed ^= mixed >> _SHIFTS[0]
+    mixed *= _FIRST_FACTOR
+    mixed ^= mixed >> _SHIFTS[1]
+    mixed *= _SECOND_FACTOR
+    mixed ^= mixed >> _SHIFTS[2]
+    belongs: npt.NDArray[np.bool_] = mixed % np.uint64(of) < np.uint64(kept)
+    return belongs
+
+
+def _salt(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,123 @@
+"""The schema of records before the rules and after them, as Avro documents.
+
+A derived schema follows the rules: fields get their new names, and removed fields are left out. A
+schema that is given is that of the records after the rules. So the parser, whose records the rules
+have not changed yet, gets this schema with the rules undone: a renamed field has its old name, and
+a removed field that the schema does not have is a text that may be null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from skidway.agent.shaping import rules as r
+from skidway.agent.shaping.rules import Condition, Rule
+from skidway.errors import ConfigurationRefused
+
+
+def changes_fields(rules: Sequence[Rule]) -> bool:
+    """Whether the records after the rules have other fields than before."""
+    return any(isinstance(rule, r.Rename | r.Remove) for rule in rules)
+
+
+def shaped(text: str, rules: Sequence[Rule]) -> str:
+    """The schema after the rules. text: the schema before them, with all fields that the rules
+    name.
+    """
+    document = json.loads(text)
+    for rule in rules:
+        if isinstance(rule, r.Rename):
+            for each in document["fields"]:
+                if each["name"] == rule.field.name:
+                    each["name"] = rule.to.name
+        elif isinstance(rule, r.Remove):
+            gone = {field.name for field in rule.fields}
+            document["fields"] = [x for x in document["fields"] if x["name"] not in gone]
+    return json.dumps(document)
+
+
+def unshaped(text: str, rules: Sequence[Rule]) -> str:
+    """The schema before the rules. text: the schema after them. Raises ConfigurationRefused if the
+    schema has no field for a new name.
+    """
+    document = json.loads(text)
+    if type(document) is not dict or "fields" not in document:
+        return text  # the parser refuses a schema that is no record
+    fields: dict[str, dict[str, Any]] = {each["name"]: each for each in document["fields"]}
+    for rule in reversed(rules):
+        if isinstance(rule, r.Remove):
+            for field in rule.fields:
+                added = {"name": field.name, "type": ["null", "string"], "default": None}
+                fields.setdefault(field.name, added)
+        elif isinstance(rule, r.Rename):
+            old, new = rule.field.name, rule.to.name
+            if new not in fields:
+                raise ConfigurationRefused(
+                    f"shape, line {rule.to.place.line}: the schema has no field {new}, which the "
+                    f"field {old} is renamed to"
+                )
+            if old in fields:
+                raise ConfigurationRefused(
+                    f"shape, line {rule.field.place.line}: the schema has a field {old}, which no "
+                    f"record has, because it is renamed to {new}"
+                )
+            fields = {old if name == new else name: each for name, each in fields.items()}
+            fields[old] = {**fields[old], "name": old}
+    document["fields"] = list(fields.values())
+    return json.dumps(document)
+
+
+def without_unused(text: str, rules: Sequence[Rule], schema: str) -> str:
+    """The schema before the rules, without the fields that are removed unseen: the given schema
+    does not have them, and no rule asks for their values. text: the schema before the rules.
+    schema: the given one. A JSON parser leaves such members out itself, whatever their type is.
+    """
+    given = {each["name"] for each in json.loads(schema)["fields"]}
+    seen = set().union(*map(_seen, rules))
+    removed = {x.name for rule in rules if isinstance(rule, r.Remove) for x in rule.fields}
+    document = json.loads(text)
+    unused = removed - given - seen
+    document["fields"] = [each for each in document["fields"] if each["name"] not in unused]
+    return json.dumps(document)
+
+
+def private_names(rules: Sequence[Rule]) -> set[str]:
+    """The names, as the parser knows them, of the fields that a rule masks, hashes or removes."""
+    before: dict[str, str] = {}
+    found: set[str] = set()
+    for rule in rules:
+        names: Sequence[r.Field] = ()
+        match rule:
+            case r.Rename(field, to):
+                before[to.name] = before.pop(field.name, field.name)
+            case r.Mask(field) | r.MaskMatching(field):
+                names = (field,)
+            case r.Hash(fields) | r.Remove(fields):
+                names = fields
+        found.update(before.get(field.name, field.name) for field in names)
+    return found
+
+
+def _seen(rule: Rule) -> set[str]:
+    match rule:
+        case r.Drop(where) | r.Keep(where):
+            return _fields(where)
+        case r.Sample(_, _, where):
+            return set() if where is None else _fields(where)
+        case r.Mask(field) | r.MaskMatching(field) | r.Rename(field):
+            return {field.name}
+        case r.Hash(fields):
+            return {field.name for field in fields}
+    return set()
+
+
+def _fields(condition: Condition) -> set[str]:
+    match condition:
+        case r.Comparison(field) | r.Membership(field) | r.IsNull(field):
+            return {field.name}
+        case r.Not(part):
+            return _fields(part)
+        case r.AllOf(parts) | r.AnyOf(parts):
+            return set().union(*map(_fields, parts))

@@ -1,0 +1,104 @@
+"""Applies rules to columns of records, in the order of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.agent.shaping import rules as r
+from skidway.agent.shaping import sampling
+from skidway.agent.shaping.conditions import holds
+from skidway.agent.shaping.masks import mask_kinds, mask_matching
+from skidway.agent.shaping.pseudonyms import HashKey
+from skidway.agent.shaping.rules import Rule
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.columns import Origins
+
+Int64s = npt.NDArray[np.int64]
+
+KEPT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """What the rules leave. kept: the indexes of the rows that are kept, in rising order. batch:
+    these rows. by: for each given row, the index of the rule that left it out, among
+    `Shaper.filters`; KEPT if it is kept.
+    """
+
+    kept: Int64s
+    batch: pa.RecordBatch
+    by: Int64s
+
+
+class Shaper:
+    """The rules of a source. filters: the names of the rules that leave records out, in order.
+    Raises ConfigurationRefused if the rules need a key and there is none.
+    """
+
+    def __init__(self, rules: Sequence[Rule], key: HashKey | None) -> None:
+        self._rules, self._key = rules, key
+        self.filters = r.filters_of(rules)
+        if key is None and r.needs_key(rules):
+            raise ConfigurationRefused("shape: a rule `hash` needs the setting hash.key.location")
+
+    def apply(self, batch: pa.RecordBatch, origins: Origins) -> Shaped:
+        """Applies all rules. origins: those of the rows."""
+        kept = np.arange(batch.num_rows)
+        by = np.full(batch.num_rows, KEPT)
+        number = 0
+        for rule in self._rules:
+            if not isinstance(rule, r.Drop | r.Keep | r.Sample):
+                batch = self._changed(batch, rule)
+                continue
+            stays = self._stays(rule, batch, origins, kept)
+            if not stays.all():
+                by[kept[~stays]] = number
+                kept = kept[stays]
+                batch = batch.filter(pa.array(stays))
+            number += 1
+        return Shaped(kept, batch, by)
+
+    def _stays(
+        self, rule: r.Filter, batch: pa.RecordBatch, origins: Origins, kept: Int64s
+    ) -> npt.NDArray[np.bool_]:
+        """Which rows of the batch a rule keeps. kept: the rows' indexes among `origins`."""
+        if rule.where is None:
+            meant = np.ones(batch.num_rows, np.bool_)
+        else:
+            meant = np.asarray(holds(rule.where, batch))
+        if isinstance(rule, r.Drop):
+            return ~meant
+        if isinstance(rule, r.Keep):
+            return meant
+        mine = Origins(
+            origins.agent[kept], origins.file[kept], origins.first[kept], origins.length[kept]
+        )
+        return ~meant | sampling.chosen(mine, rule.name, rule.kept, rule.of)
+
+    def _changed(self, batch: pa.RecordBatch, rule: Rule) -> pa.RecordBatch:
+        match rule:
+            case r.Mask(field, kinds):
+                return _with(batch, field.name, mask_kinds(batch.column(field.name), kinds))
+            case r.MaskMatching(field, pattern):
+                return _with(batch, field.name, mask_matching(batch.column(field.name), pattern))
+            case r.Hash(fields):
+                assert self._key is not None
+                for field in fields:
+                    batch = _with(batch, field.name, self._key.hash(batch.column(field.name)))
+            case r.Rename(field, to):
+                names = [to.name if x == field.name else x for x in batch.schema.names]
+                return batch.rename_columns(names)
+            case r.Remove(fields):
+                # A JSON parser leaves out members that are removed and never asked for.
+                gone = {field.name for field in fields} & set(batch.schema.names)
+                return batch.drop_columns(sorted(gone))
+        return batch
+
+
+def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    return batch.set_column(batch.schema.get_field_index(name), name, column)

@@ -1,0 +1,129 @@
+"""Mutants of how the agent leaves records out, counts them by rule, and keeps secrets out of what
+it sends."""
+
+from mutants.mutant import Mutant
+
+FILTERS = "tests/unit/agent/loop/test_filters.py"
+SHAPER = "tests/unit/agent/shaping/test_shaper.py"
+SHAPE = "tests/unit/agent/batches/test_shape.py"
+KINDS = "tests/unit/agent/shaping/test_kinds.py"
+STATE = "tests/unit/agent/state/test_filtered_sums.py"
+FILTERED = "tests/unit/audit/judgement/test_filtered.py"
+
+MUTANTS = (
+    Mutant(
+        "filtered bytes do not enter the ledger",
+        "agent/delivery/progress.py",
+        "            tracked.tally.filtered += outcome.filtered_bytes\n",
+        "",
+        (f"{FILTERS}::test_what_a_rule_leaves_out_is_settled_without_a_broker",),
+    ),
+    Mutant(
+        "filtered records are not durable with the checkpoint",
+        "agent/state/changes.py",
+        "                for x in each.filtered\n",
+        "                for x in each.filtered[:0]\n",
+        (
+            f"{FILTERS}::test_a_kill_neither_doubles_nor_loses_what_was_left_out",
+            f"{STATE}::test_what_was_left_out_is_durable_until_a_delta_has_it",
+        ),
+    ),
+    Mutant(
+        "filtered records stay in the state when a delta has told them",
+        "agent/state/changes.py",
+        '        self._do("DELETE FROM filtered_sums", ())\n',
+        "",
+        (f"{STATE}::test_what_was_left_out_is_durable_until_a_delta_has_it",),
+    ),
+    Mutant(
+        "a sample is chosen anew by each process",
+        "agent/shaping/sampling.py",
+        'return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")',
+        "return abs(hash(name)) + id(hashlib)",
+        (f"{SHAPER}::test_known_records_become_known_records",),
+    ),
+    Mutant(
+        "all samples choose the same records",
+        "agent/shaping/sampling.py",
+        "    mixed = hashes ^ np.uint64(_salt(name))\n",
+        '    mixed = hashes ^ np.uint64(_salt(""))\n',
+        (f"{SHAPER}::test_a_sample_has_the_right_share",),
+    ),
+    Mutant(
+        "a comparison with null is null",
+        "agent/shaping/conditions.py",
+        "            return _ORDERS[how](column, _scalar(value, column.type)).fill_null(False)\n",
+        "            return _ORDERS[how](column, _scalar(value, column.type))\n",
+        ("tests/unit/agent/shaping/test_conditions.py::test_columns_and_single_rows_agree",),
+    ),
+    Mutant(
+        "a line that is not UTF-8 may be left out",
+        "agent/batches/shape.py",
+        "        if rejects:\n            chosen",
+        "        if rejects and not rejects:\n            chosen",
+        (f"{SHAPE}::test_what_is_not_utf_8_is_rejected_and_not_left_out",),
+    ),
+    Mutant(
+        "another key of hash is the same program",
+        "agent/batches/recipe.py",
+        '        names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")\n',
+        '        names.append("key")\n',
+        (f"{FILTERS}::test_another_key_is_another_program",),
+    ),
+    Mutant(
+        "a rejected line is sent as it is",
+        "agent/batches/press.py",
+        "            parsed = replace(parsed, refused=self._shown(parsed.refused))\n",
+        "            parsed = replace(parsed, refused=parsed.refused)\n",
+        (f"{FILTERS}::test_a_rejected_line_keeps_no_secret",),
+    ),
+    Mutant(
+        "a rejected line is sent although a field is removed",
+        "agent/shaping/rejected_text.py",
+        "isinstance(rule, r.Hash | r.Remove) for rule in rules",
+        "isinstance(rule, r.Hash) for rule in rules",
+        ("tests/unit/agent/shaping/test_rejected_text.py",),
+    ),
+    Mutant(
+        "private members reach the map of further members",
+        "agent/batches/shape.py",
+        "if self._private and EXTRA in batch.schema.names:",
+        "if not self._private and EXTRA in batch.schema.names:",
+        (f"{SHAPE}::test_a_removed_member_may_have_any_type",),
+    ),
+    Mutant(
+        "cards need no check digit",
+        "agent/shaping/kinds.py",
+        "    return total % 10 == 0\n",
+        "    return total >= 0\n",
+        (KINDS,),
+    ),
+    Mutant(
+        "accounts need no check digits",
+        "agent/shaping/kinds.py",
+        "    return at if int(numeric) % 97 == 1 else None\n",
+        "    return at\n",
+        (KINDS,),
+    ),
+    Mutant(
+        "the collector keeps no filtered records",
+        "audit/evidence/ledger_rows.py",
+        "        if sums.filtered:\n",
+        "        if sums.filtered and sums.rejects:\n",
+        (f"{FILTERED}::test_the_ledger_keeps_what_was_left_out_once",),
+    ),
+    Mutant(
+        "a tier must report a topic of which nothing is left",
+        "audit/judgement/rules/equation.py",
+        "    if _all_filtered(sums):\n",
+        "    if _all_filtered(sums) and not sums:\n",
+        (f"{FILTERED}::test_a_bucket_of_which_nothing_is_left_is_complete",),
+    ),
+    Mutant(
+        "a delta forgets the rules of its buckets",
+        "audit/counts/counts.py",
+        "        filtered=sums.filtered,\n",
+        "        filtered=sums.filtered[:0],\n",
+        (f"{FILTERED}::test_what_was_left_out_is_told_with_the_count_of_its_bucket",),
+    ),
+)

@@ -1,0 +1,188 @@
+"""Rules between parser and codec: which schema has which fields, and what becomes of the others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.agent.batches.press import Press, Pressed
+from skidway.agent.batches.recipe import (
+    Recipe,
+    Schema,
+    TopicSnapshot,
+    at_present,
+    derived_schema,
+    from_json,
+    recipe_of,
+)
+from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
+from skidway.schemas.single_object import schema_text
+from support.agent_press import READ_MS, press, reading, recipe, records, regex, rejected
+from support.agent_world import pa_binary
+from support.promises import promise
+
+PATTERN = r"(?P<level>\w+) (?P<status>\d+) (?P<message>.*)"
+LINES = b"DEBUG 200 a\nINFO 500 b\nno match\nINFO 200 c\n"
+
+
+def rows(made: Recipe, pressed: Pressed) -> list[dict[str, Any]]:
+    values = pa_binary([each.value[5:] for each in records(pressed)])
+    return list(Codec(made.schema.text).decode(values).batch.to_pylist())
+
+
+def given(fields: list[dict[str, Any]], **source: Any) -> Recipe:
+    """Returns the recipe of a source with a given schema."""
+    text = json.dumps({"type": "record", "name": "logs", "fields": fields})
+    configured = SourceSettings(topic="logs", paths=["/log/*"], schema="logs", **source)
+    topics = (TopicSnapshot("logs", 1, 1_048_588), TopicSnapshot("logs.rejected", 1, 1_048_588))
+    rejected_schema = Schema(2, schema_text("Rejected"))
+    return recipe_of(configured, *topics, Schema(1, text), rejected_schema, 900_000)
+
+
+def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **more}
+
+
+@promise("2 filtered")
+def test_a_record_is_a_row_a_reject_or_left_out() -> None:
+    """Every record of a reading is in exactly one of rows, rejects and filtered records, with the
+    origin and the event time that it would have had as a row."""
+    made = recipe(shape='drop level = "DEBUG" as d\nkeep status >= 300 as k', **regex(
+        PATTERN, ))  # fmt: skip
+    with pytest.raises(ConfigurationRefused, match="status is a text"):
+        Press(made)
+    made = recipe(
+        shape='drop level = "DEBUG" as d\nkeep status >= 300 as k',
+        parser=ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"}),
+    )
+    found = press(made, reading(LINES), reading(LINES, file=6))
+    assert [row["message"] for row in rows(made, found)] == ["b", "b"]
+    assert [row["first"] for row in rejected(found)] == [123, 123]
+    left_out = found.filtered
+    assert left_out is not None
+    assert left_out.by_rule == {"d": (2, 24), "k": (2, 22)}
+    assert left_out.first.tolist() == [100, 132, 100, 132]
+    assert left_out.file.tolist() == [5, 5, 6, 6]
+    assert set(left_out.times.tolist()) == {READ_MS}
+    for outcome in found.outcomes:
+        total = outcome.delivered_bytes + outcome.rejected_bytes + outcome.filtered_bytes
+        assert total == len(LINES)
+
+
+def test_a_derived_schema_follows_the_rules() -> None:
+    """A derived schema has the new names and not the removed fields, and values keep their
+    types."""
+    made = recipe(
+        shape="drop status = 200 as ok\nremove status\nrename message to text",
+        parser=ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"}),
+        fields={"env": "prod"},
+        key="text",
+    )
+    assert Codec(made.schema.text).arrow_schema.names == ["level", "text", "env"]
+    found = press(made, reading(LINES))
+    assert rows(made, found) == [{"level": "INFO", "text": "b", "env": "prod"}]
+    assert [each.key for each in records(found)] == [b"b"]
+    assert from_json(made.to_json()) == made
+
+
+def test_a_given_schema_is_that_of_the_shaped_records() -> None:
+    """With a given schema, renamed fields have their new names there, and a removed field needs
+    none; then it is a text that rules may ask for."""
+    made = given(
+        [member("text"), member("level", default="?")],
+        shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
+        **regex(PATTERN),
+    )
+    found = press(made, reading(LINES))
+    assert rows(made, found) == [{"text": "b", "level": "?"}]
+    for fields, words in (
+        ([member("text")], "the schema has no field body"),
+        ([member("body"), member("message")], "the schema has a field message"),
+        ([member("body"), member("level")], "level, which has no default"),
+    ):
+        with pytest.raises(ConfigurationRefused, match=words):
+            Press(given(fields, shape="rename message to body\nremove level", **regex(PATTERN)))
+
+
+def test_a_removed_member_may_have_any_type() -> None:
+    """A JSON member that is only removed may have any type. Neither it nor a masked or hashed
+    member reaches `_extra`."""
+    extra = member("_extra", {"type": "map", "values": "string"}, default={})
+    made = given(
+        [member("user", ["null", "string"], default=None), extra],
+        parser=ParserSettings(type="json"),
+        shape="mask user for emails\nremove password, pin",
+    )
+    line = b'{"user": {"mail": "a@b.org"}, "password": {"a": 1}, "pin": 1, "other": 2}\n'
+    found = press(made, reading(line))
+    assert rows(made, found) == [{"user": None, "_extra": [("other", "2")]}]
+
+
+def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
+    """A field that the parser does not fill has its default for the rules, too."""
+    made = given(
+        [member("line"), member("env", default="prod"), member("n", ["null", "int"], default=None)],
+        shape='keep env = "prod" as prod\ndrop n > 5 as large',
+    )
+    found = press(made, reading(b"a\nb\n"))
+    assert [row["line"] for row in rows(made, found)] == ["a", "b"]
+
+
+def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
+    """A line that is not UTF-8 is rejected as without rules, whatever the rules ask."""
+    made = recipe(shape='keep line matches "." as some\ndrop line contains "a" as a')
+    found = press(made, reading(b"\xffa\na\nb\n\n"))
+    assert [row["line"] for row in rows(made, found)] == ["b"]
+    assert [(row["reason"], row["first"]) for row in rejected(found)] == [("encoding", 100)]
+    assert found.filtered is not None
+    assert found.filtered.by_rule == {"a": (1, 2), "some": (1, 1)}
+
+
+def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
+    """If the key field is hashed, the record's key is the hash."""
+    secret = tmp_path / "key"
+    secret.write_text("0123456789abcdef")
+    made = recipe(shape="hash line", hash_key_location=secret, key="line")
+    found = press(made, reading(b"ann\nann\nbob\n"))
+    keys = [each.key for each in records(found)]
+    assert keys[0] == keys[1] != keys[2]
+    assert [row["line"].encode() for row in rows(made, found)] == keys
+    secret.write_text("short")
+    other = tmp_path / "other"
+    with pytest.raises(ConfigurationRefused, match="cannot read"):
+        Press(replace(made, hash_key_location=str(other)))
+
+
+def test_settings_refuse_a_key_without_a_rule() -> None:
+    """A key without a rule that hashes, and a rule without a key, are refused by name."""
+    for source in ({"shape": "hash line"}, {"hash_key_location": Path("/k")}):
+        with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
+            SourceSettings(topic="logs", paths=["/log/*"], **source).check()
+    with pytest.raises(ConfigurationRefused, match=r"shape, line 1, column 16: "):
+        SourceSettings(topic="logs", paths=["/log/*"], shape='drop a matches "("').check()
+    with pytest.raises(ConfigurationRefused, match="leave no field"):
+        derived_schema(SourceSettings(topic="logs", paths=["/log/*"], shape="remove line"))
+
+
+@promise("2 another program")
+def test_rules_that_a_program_refuses_are_of_another_program() -> None:
+    """If a stored recipe has rules that the present program does not know, its promises are read
+    back; nothing fails."""
+    made = recipe(shape="drop line is null")
+    unknown = replace(made, shape="forget line")
+    assert "shape-1" in made.program
+    assert at_present(made) == made
+    assert at_present(unknown) != unknown
+    with pytest.raises(ConfigurationRefused, match="a rule begins with"):
+        Press(unknown)
+
+
+def test_rules_that_are_only_comments_are_no_rules() -> None:
+    """A text of comments alone leaves the recipe as it is without rules."""
+    assert recipe(shape="# nothing\n\n") == recipe()

@@ -1,0 +1,176 @@
+"""Rules of `shape` in the running agent: what a rule leaves out is settled without a broker, and
+counted once, whatever happens between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.agent.batches import recipe as recipes
+from skidway.agent.settings import ParserSettings
+from skidway.agent.shaping.rejected_text import WITHHELD
+from skidway.agent.state.database import StateDatabase
+from skidway.audit.topic.messages import Seal
+from skidway.kafka.types import TopicPartition
+from support.agent_press import rejected_rows
+from support.agent_world import World, raw, settings
+from support.promises import promise
+
+A = "/log/a.log"
+FIRST = TopicPartition("logs", 0)
+DEBUG = 'drop line starts with "d" as debug'
+
+
+def made(shape: str | None, **others: Any) -> World:
+    return World(settings(raw(shape=shape, **others)))
+
+
+def filtered(world: World) -> list[tuple[str, int, int]]:
+    """Returns what the deltas say was left out: rule, records and bytes."""
+    found: dict[str, tuple[int, int]] = {}
+    for delta in world.deltas():
+        for count in delta.counts:
+            for each in count.filtered:
+                records, size = found.get(each.rule, (0, 0))
+                found[each.rule] = records + each.records, size + each.bytes
+    return [(rule, *sums) for rule, sums in sorted(found.items())]
+
+
+@promise("2 filtered")
+def test_what_a_rule_leaves_out_is_settled_without_a_broker() -> None:
+    """If rules leave out all records of a file, the agent sends nothing, its ledger says so, and
+    its seal does not wait."""
+    world = made(DEBUG)
+    world.files.append(A, b"d1\nd2\n")
+    world.start()
+    world.settle()
+    assert world.values() == []
+    ledger = world.only()
+    assert (ledger["filtered"], ledger["acknowledged"], ledger["pending"]) == (6, 0, 0)
+    assert filtered(world) == [("debug", 2, 6)]
+    assert sum(count for _, count, _ in world.counted()) == 0
+    assert StateDatabase(world.connection).intents() == []
+    assert max(x.sealed_until for seal in world.of(Seal) for x in seal.topics) > 0
+
+
+@promise("2 filtered")
+def test_rows_rejects_and_filtered_add_up() -> None:
+    """Each byte of a file is acknowledged, rejected or filtered, and each is counted once."""
+    parser = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
+    world = made(DEBUG, parser=parser)
+    world.files.append(A, b"a1\nd2\nx3\nb4\nd5\n")
+    world.start()
+    world.settle()
+    ledger = world.only()
+    assert (ledger["acknowledged"], ledger["rejected"], ledger["filtered"]) == (6, 3, 6)
+    assert sorted(world.counted()) == [("logs", 2, 6), ("logs.rejected", 1, 3)]
+    assert filtered(world) == [("debug", 2, 6)]
+
+
+@promise("2 filtered")
+def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
+    """The count of what was left out becomes durable with the checkpoint. A kill between
+    the checkpoint and the delta leaves the count right, and so does one after the delta."""
+    world = made(DEBUG)
+    world.settings = settings(
+        raw(shape=DEBUG), audit_interval_ms=3_600_000, seal_interval_ms=3_600_000
+    )
+    world.files.append(A, b"d1\n")
+    world.start()
+    world.settle()
+    assert filtered(world) == [("debug", 1, 3)]
+    world.files.append(A, b"a2\nd3\n")
+    world.settle()
+    ledger = world.only()
+    assert (ledger["filtered"], ledger["acknowledged"], ledger["pending"]) == (6, 3, 0)
+    (sums,) = (sums for _, sums in StateDatabase(world.connection).sums())
+    assert (sums.count, filtered(world)) == (1, [("debug", 1, 3)])
+    world.kill()
+    world.settings = settings(raw(shape=DEBUG))
+    world.start()
+    world.settle()
+    world.kill()
+    world.start()
+    world.settle()
+    assert filtered(world) == [("debug", 2, 6)]
+    assert world.only()["filtered"] == 6
+    assert world.values() == ["a2"]
+
+
+@promise("2 new settings")
+def test_new_rules_begin_behind_what_was_promised() -> None:
+    """Bytes that were promised under old rules are sent under these rules after a kill, although
+    the new rules would leave them out."""
+    world = made(None)
+    world.kill_in_flight(b"d1\nd2\n")
+    world.settings = settings(raw(shape=DEBUG))
+    world.files.append(A, b"d3\na4\n")
+    world.start()
+    world.settle()
+    assert world.values() == ["d1", "d2", "a4"]
+    assert filtered(world) == [("debug", 1, 3)]
+
+
+@promise("2 filtered")
+def test_what_was_left_out_is_not_missed_when_it_is_read_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If another version of the program must look for promised records on the brokers, those that
+    its rules leave out are filtered, and neither lost nor sent."""
+    world = made(DEBUG)
+    world.kill_in_flight(b"a1\nd2\na3\nd4\n", b"a5\nd6\n", arrives=FIRST)
+    monkeypatch.setattr(recipes, "program_version", lambda: "another")
+    world.start()
+    world.settle()
+    assert world.values() == ["a1", "a3", "a5"]
+    assert world.losses() == []
+    ledger = world.only()
+    assert (ledger["acknowledged"], ledger["filtered"], ledger["pending"]) == (9, 9, 0)
+    assert filtered(world) == [("debug", 3, 9)]
+
+
+@promise("2 another program")
+def test_another_key_is_another_program(tmp_path: Path) -> None:
+    """If the key of `hash` changes, promised records are looked for on the brokers, and only those
+    that are missing are sent, with the new key."""
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef\n")
+    world = made("hash line", hash_key_location=key)
+    try:
+        world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
+        recipe = next(iter(StateDatabase(world.connection).recipes().values()))
+        assert "0123456789" not in recipe.to_json()
+        before = world.values()
+        assert len(before) == 1
+        key.write_text("fedcba9876543210\n")
+        recipes._key.cache_clear()
+        assert recipes.at_present(recipe) != recipe
+        world.start()
+        world.settle()
+        assert world.losses() == []
+        assert len(world.values()) == 2
+        assert world.values()[0] == before[0]
+        assert "one" not in "".join(world.values())
+        assert (world.only()["acknowledged"], world.only()["pending"]) == (8, 0)
+    finally:
+        recipes._key.cache_clear()
+
+
+def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
+    """A line that is rejected is masked as a whole. If a rule removes a field, only the place of
+    the line and the reason are sent."""
+    parser = ParserSettings(type="regex", pattern=r"(?P<line>\w+)")
+    for shape, shown in (
+        ("mask line for ips, keys", b"password=[key] [ip]"),
+        ('mask line matching "pass[a-z]*"', b"[masked]=x 10.0.0.1"),
+        ('mask line matching "^pass.*"', WITHHELD),
+        ("rename line to text\nmask text for ips", b"password=x [ip]"),
+    ):
+        world = made(shape, parser=parser)
+        world.files.append(A, b"password=x 10.0.0.1\n")
+        world.start()
+        world.settle()
+        (row,) = rejected_rows(world.brokers)
+        assert (row["line"], row["reason"]) == (shown, "no-match")

@@ -1,0 +1,177 @@
+"""The language of `shape`: every text becomes rules or one clear sentence."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.shaping import rules as r
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.kinds import KINDS
+from skidway.agent.shaping.rules import Condition, Rule, text_of
+from skidway.agent.shaping.words import ShapeRefused
+
+EXAMPLE = r"""
+# what nobody needs
+drop level = "DEBUG" and not path starts with "/pay" as debug
+keep status >= 200 as sane   # a comment behind a rule
+sample 1/100 where status < 400 as ok-requests
+mask message for cards, ibans, emails, keys, tokens, ips
+mask message matching "secret=\\S+"
+hash user, client_ip
+rename msg to message
+remove password
+"""
+
+fields = st.builds(
+    r.Field,
+    st.one_of(
+        st.sampled_from(sorted(r.KEYWORDS)),
+        st.from_regex(r"[a-z_]\w{0,8}\Z", fullmatch=True).filter(str.isascii),
+    ),
+)
+texts = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=12)
+numbers = st.one_of(
+    st.integers(-(10**18), 10**18), st.floats(allow_nan=False, allow_infinity=False)
+)
+values = st.one_of(texts, st.booleans(), numbers)
+leaves = st.one_of(
+    st.builds(r.Comparison, fields, st.sampled_from(r.ORDERS), values),
+    st.builds(r.Comparison, fields, st.sampled_from(r.SEARCHES), texts),
+    st.builds(r.Membership, fields, st.lists(values, min_size=1, max_size=3).map(tuple)),
+    st.builds(r.IsNull, fields),
+)
+
+
+def parts(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[tuple[Condition, ...]]:
+    return st.lists(inner, min_size=2, max_size=3).map(tuple)
+
+
+conditions: st.SearchStrategy[Condition] = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(r.Not, inner), st.builds(r.AllOf, parts(inner)), st.builds(r.AnyOf, parts(inner))
+    ),
+    max_leaves=8,
+)
+names = texts.filter(bool)
+several = st.lists(fields, min_size=1, max_size=3).map(tuple)
+shares = st.tuples(st.integers(1, 50), st.integers(0, 50)).map(lambda x: (x[0], x[0] + x[1]))
+rules: st.SearchStrategy[Rule] = st.one_of(
+    st.builds(r.Drop, conditions, names),
+    st.builds(r.Keep, conditions, names),
+    st.builds(
+        lambda share, where, name: r.Sample(*share, where, name),
+        shares, st.none() | conditions, names,
+    ),
+    st.builds(
+        r.Mask, fields, st.lists(st.sampled_from(list(KINDS)), min_size=1, unique=True).map(tuple)
+    ),
+    st.builds(r.MaskMatching, fields, texts),
+    st.builds(r.Hash, several),
+    st.builds(r.Rename, fields, fields),
+    st.builds(r.Remove, several),
+)  # fmt: skip
+
+
+@given(st.lists(rules, max_size=4, unique_by=lambda x: getattr(x, "name", id(x))))
+def test_the_text_of_rules_becomes_these_rules(given_: list[Rule]) -> None:
+    """The text of any rules becomes the same rules again, so a stored recipe says the same."""
+    assert parse(text_of(given_)) == tuple(given_)
+
+
+@given(st.text(max_size=60) | st.text('"`\\#(),/<>=-1.ab \n', max_size=30))
+def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
+    """No text leads to another error than a refusal, which names a line of the text."""
+    refused = ""
+    try:
+        parse(text)
+    except ShapeRefused as error:
+        refused = str(error)
+    assert not refused or refused.startswith("shape, line ")
+
+
+def test_an_example_of_all_rules() -> None:
+    """Each line is a rule; blank lines and comments are none."""
+    found = parse(EXAMPLE)
+    level, path = r.Field("level"), r.Field("path")
+    debug = r.Comparison(level, "=", "DEBUG")
+    paid = r.Comparison(path, "starts with", "/pay")
+    assert found[0] == r.Drop(r.AllOf((debug, r.Not(paid))), "debug")
+    assert found[2] == r.Sample(1, 100, r.Comparison(r.Field("status"), "<", 400), "ok-requests")
+    assert found[3] == r.Mask(r.Field("message"), tuple(KINDS))
+    assert found[4] == r.MaskMatching(r.Field("message"), r"secret=\S+")
+    assert found[5:] == (
+        r.Hash((r.Field("user"), r.Field("client_ip"))),
+        r.Rename(r.Field("msg"), r.Field("message")),
+        r.Remove((r.Field("password"),)),
+    )
+
+
+def test_a_backslash_needs_no_second_one() -> None:
+    """In a text, only a quote and a backslash need a backslash before them."""
+    assert parse(r'drop a matches "\d\"\\d"')[0] == parse(r'drop a matches "\\d\"\\d"')[
+        0
+    ].__class__(r.Comparison(r.Field("a"), "matches", r'\d"\d'), r'drop a matches "\\d\"\\d"')
+
+
+def test_a_rule_without_a_name_has_its_text() -> None:
+    """The name of a rule without one is its text, so that it stays when rules are added above."""
+    (first,) = parse('drop  level="DEBUG"')
+    _, second = parse('keep a is null\ndrop level = "DEBUG"  # x')
+    assert isinstance(first, r.Drop)
+    assert first == second
+    assert first.name == 'drop level = "DEBUG"'
+    (long,) = parse(f'drop a = "{"x" * 100}"')
+    assert isinstance(long, r.Drop)
+    assert len(long.name) == r.NAME_CHARACTERS_MAX
+    (sample,) = parse("sample 1/10 where a is null")
+    assert isinstance(sample, r.Sample)
+    assert sample.name == "sample 1/10 where a is null"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "words"),
+    [
+        ('\n  drop level == "x"', 2, 15, "is missing before '='"),
+        ("drop lvl", 1, 9, "behind the field lvl stands"),
+        ("mask m for carts", 1, 12, "did you mean cards?"),
+        ("drop a = 'x'", 1, 10, "double quotes"),
+        ('drop a = "x', 1, 10, "has no end"),
+        ("sample 2/1", 1, 8, "a share has at least 1"),
+        ("sample 0/9", 1, 8, "to leave out all records, use drop"),
+        ("drop a = null", 1, 10, "use `is null`"),
+        ("remove", 1, 7, "a field's name is missing"),
+        ("drop in = 1", 1, 6, "the field of that name is `in`"),
+        ("drop (a=1", 1, 10, "a closing parenthesis is missing"),
+        ("drop a=1 b", 1, 10, "the rule has ended before 'b'"),
+        ("hash a as x", 1, 8, "only drop, keep and sample have names"),
+        ("drop a = 1\ndrop a=1", 2, 1, "line 1 has a rule with the same name"),
+        ("drop a = 1 as", 1, 14, "a name such as debug is missing"),
+        ("drop a = 1e999", 1, 10, "no field has numbers"),
+        ("drop a matches 5", 1, 16, "stands a text"),
+        ("filter a = 1", 1, 1, "a rule begins with drop"),
+        ("drop " + "(" * 60 + "a=1", 1, 56, "conditions inside one another"),
+        ("drop a is 1", 1, 11, "`null` is missing"),
+        ("drop a ~ 1", 1, 8, "'~' has no meaning here"),
+        ("rename a b", 1, 10, "`to` and the new name is missing"),
+        (f'drop a = 1 as "{"n" * 61}"', 1, 15, "at most 60 characters"),
+    ],
+)
+def test_a_mistake_is_shown_in_its_line(text: str, line: int, column: int, words: str) -> None:
+    """A refusal has one sentence with line and column, the line, and a caret below the place."""
+    with pytest.raises(ShapeRefused) as caught:
+        parse(text)
+    sentence, shown, caret = str(caught.value).split("\n")
+    assert sentence.startswith(f"shape, line {line}, column {column}: ")
+    assert words in sentence
+    assert text.split("\n")[line - 1] in shown[4:] or len(text) > 60
+    assert caret.index("^") - 4 == min(column - 1, caret.index("^") - 4)
+    assert column > 51 or caret.index("^") == column + 3
+
+
+def test_a_source_has_a_limited_number_of_rules() -> None:
+    """A source with very many rules is refused, because each rule has counts of its own."""
+    with pytest.raises(ShapeRefused, match="at most 200 rules"):
+        parse("\n".join(f"drop a = {number}" for number in range(201)))

@@ -1,0 +1,99 @@
+"""What `mask` replaces, and what it leaves."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.shaping.kinds import KINDS, is_card
+from skidway.agent.shaping.masks import mask_kinds, mask_matching
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
+
+TRUTH = [
+    ("cards", "paid with 4111111111111111.", "paid with [card]."),
+    ("cards", "4111 1111 1111 1111 200", "[card] 200"),
+    ("cards", "2024 4111-1111-1111-1111 ok", "2024 [card] ok"),
+    ("cards", "amex 3782 822463 10005, diners 3056 930902 5904", "amex [card], diners [card]"),
+    ("cards", "378282246310005;6011111111111117", "[card];[card]"),
+    ("cards", '{"pan":"5555555555554444"}', '{"pan":"[card]"}'),
+    ("cards", "6304000000000000001 4222222222222", "6304000000000000001 [card]"),
+    ("cards", "4111111111111112", None),
+    ("cards", "blk_4111111111111111 blk_-4111111111111111 1411111111111111", None),
+    ("cards", "0.4111111111111111 41111111111111111111111", None),
+    ("cards", "1700000000000 1700000000000000", None),
+    ("ibans", "to DE89 3704 0044 0532 0130 00 EUR", "to [iban] EUR"),
+    ("ibans", "GB82WEST12345698765432,NO9386011117947", "[iban],[iban]"),
+    ("ibans", "DE00370400440532013000 GB82WEST1234569876543", None),
+    ("ibans", "XX82WEST12345698765432 FR1420041010050500013M02606X", None),
+    ("emails", "<ann.o'neil+x@mail.example.org>", "<[email]>"),
+    ("emails", "jörg@bücher.de, root@localhost", "[email], root@localhost"),
+    ("emails", "user@1.2.3.4 a@b @c.de", None),
+    ("keys", "key AKIAIOSFODNN7EXAMPLE here", "key [key] here"),
+    ("keys", f"a {PEM} b", "a [key] b"),
+    ("keys", "-----BEGIN PRIVATE KEY-----\nMIIE and no end", "[key]"),
+    ("keys", "db_password=geheim user=x", "db_password=[key] user=x"),
+    ("keys", "Password: 'two words' next", "Password: [key] next"),
+    ("keys", '{"api_key": "a\\"b", "n": 1}', '{"api_key": [key], "n": 1}'),
+    ("keys", "?api-key=abc&x=1 secret = s", "?api-key=[key]&x=1 secret = [key]"),
+    ("keys", '"{\\"password\\": \\"geheim\\"}"', '"{\\"password\\": [key]}"'),
+    ("keys", "Failed password for root from x PWD=/home/u", None),
+    ("tokens", "Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [token]"),
+    ("tokens", "authorization=abc123 x", "authorization=[token] x"),
+    ("tokens", "Bearer 0123456789abcdef== ok", "Bearer [token] ok"),
+    ("tokens", f"jwt {JWT} ok", "jwt [token] ok"),
+    ("tokens", "access_token=abc&x=1 ghp_0123456789abcdefghij", "access_token=[token]&x=1 [token]"),
+    ("tokens", "the bearer token was refused, eyJust", None),
+    ("ips", "from 10.0.0.1:80, /192.168.1.255.", "from [ip]:80, /[ip]."),
+    ("ips", "dsl-059.45.101.203.example.net", "dsl-[ip].example.net"),
+    ("ips", "0:0:0:0:0:ffff:1.2.3.4 at 12:34:56", "[ip] at 12:34:56"),
+    ("ips", "[::1]:80 2001:db8::ff00:42:8329.", "[[ip]]:80 [ip]."),
+    ("ips", "/0:0:0:0:0:0:0:1:50010 ::ffff:1.2.3.4", "/[ip]:50010 [ip]"),
+    ("ips", "v1.2.3.4 1.2.3.4.5 256.1.1.1 12:34:56 std::string a::b 00:1b:44:11:3a:b7", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "expected"), TRUTH)
+def test_kinds_are_masked_and_their_likes_are_not(
+    kind: str, text: str, expected: str | None
+) -> None:
+    """Each kind replaces what it stands for, and leaves texts that only look similar."""
+    found = mask_kinds(pa.array([text, None, "plain"]), [kind]).to_pylist()
+    assert found == [text if expected is None else expected, None, "plain"]
+
+
+def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
+    """A rule masks its own kinds, and no others."""
+    text = "4111111111111111 10.0.0.1 a@example.org"
+    assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [
+        "4111111111111111 [ip] a@example.org"
+    ]
+    assert mask_kinds(pa.array([text]), KINDS).to_pylist() == ["[card] [ip] [email]"]
+
+
+@given(st.text("0123456789-. :abcdefAKIDE@=\"'\\ \n", max_size=60))
+def test_masks_take_any_text_and_leave_nothing_to_mask(text: str) -> None:
+    """Masks take every text. What is masked once stays as it is when it is masked again."""
+    once = mask_kinds(pa.array([text]), KINDS)
+    assert mask_kinds(once, ["cards", "ibans", "emails"]).to_pylist() == once.to_pylist()
+
+
+@given(st.integers(0, 10**15 - 1), st.sampled_from("23456"), st.sampled_from(["", " ", "-"]))
+def test_every_card_is_found(number: int, first: str, between: str) -> None:
+    """A number of 16 digits with the right check digit is masked, with any separator; one digit
+    more on its right never is."""
+    digits = f"{first}{number:015d}"[:15]
+    card = next(digits + str(last) for last in range(10) if is_card(digits + str(last)))
+    shown = between.join(card[at : at + 4] for at in range(0, 16, 4))
+    assert mask_kinds(pa.array([f"a {shown} b"]), ["cards"]).to_pylist() == ["a [card] b"]
+    wrong = card[:-1] + str((int(card[-1]) + 1) % 10)
+    assert not is_card(wrong)
+
+
+def test_patterns_are_masked_with_re2() -> None:
+    """`mask ... matching` replaces all that a pattern finds."""
+    found = mask_matching(pa.array(["secret=a secret=b", None]), r"secret=\S+")
+    assert found.to_pylist() == ["[masked] [masked]", None]

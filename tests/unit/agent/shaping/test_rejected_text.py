@@ -1,0 +1,65 @@
+"""What of a rejected line is sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.rejected_text import (
+    HEAD_BYTES_LEFT_OUT,
+    WITHHELD,
+    WITHHELD_DETAIL,
+    RejectedText,
+)
+
+LINE = b"4111111111111111 secret=x 10.0.0.1"
+
+
+def text(shape: str, encoding: str = "utf-8") -> RejectedText:
+    return RejectedText(parse(shape), encoding)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ("drop a = 1\nrename a to b\nsample 1/2", LINE),
+        ("mask a for cards\nmask b for ips", b"[card] secret=x [ip]"),
+        ('mask a matching "secret=."', b"4111111111111111 [masked] 10.0.0.1"),
+        (r'mask a matching "[^ ]+=\\$?x"', b"4111111111111111 [masked] 10.0.0.1"),
+        ('mask a matching "^secret"', WITHHELD),
+        ('mask a matching "x$"', WITHHELD),
+        (r'mask a matching "\bx"', WITHHELD),
+        (r'mask a matching "(?:^|;)x"', WITHHELD),
+        ("hash a", WITHHELD),
+        ("mask a for cards\nremove b", WITHHELD),
+    ],
+)
+def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) -> None:
+    """Masks are applied to the whole line; where nobody can know what is secret, the text is
+    withheld, and so is the detail."""
+    made = text(shape)
+    assert made.line(LINE) == expected
+    detail = "not 10.0.0.1"
+    if expected == WITHHELD:
+        assert made.detail(detail) == WITHHELD_DETAIL
+    elif b"[ip]" in expected:
+        assert made.detail(detail) == "not [ip]"
+    else:
+        assert made.detail(detail) == detail
+
+
+def test_lines_in_other_encodings_are_masked() -> None:
+    """A line that is in another encoding, or in none, is masked, too. A line without secrets keeps
+    its bytes."""
+    made = text("mask a for cards")
+    assert made.line(b"\xff 4111111111111111") == "\ufffd [card]".encode()
+    assert made.line(b"\xff plain") == b"\xff plain"
+    assert text("mask a for cards", "latin-1").line(b"\xfc 4111111111111111") == "ü [card]".encode()
+
+
+def test_the_end_of_a_head_is_left_out() -> None:
+    """Of an over-long line only the head is known. Its last bytes may be a piece of a secret, so
+    they are not sent."""
+    head = b"x" * HEAD_BYTES_LEFT_OUT + b" 411111111111"
+    assert text("mask a for cards").line(head, is_head=True) == head[: len(b" 411111111111")]
+    assert text("drop a = 1").line(head, is_head=True) == head

@@ -1,0 +1,135 @@
+"""Rules are applied in their order, and choose by the record's origin and never by chance."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.pseudonyms import HashKey
+from skidway.agent.shaping.rules import SHAPE_VERSION
+from skidway.agent.shaping.sampling import chosen
+from skidway.agent.shaping.shaper import KEPT, Shaped, Shaper
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.columns import Origins
+from support.promises import promise
+
+KNOWN = "5b4d676592edbe7e421dcdc8096d57a168e8cbc82e7892cfe37742bf435cfb9c"
+"""The digest of what known rules make of known records. If it changes, raise SHAPE_VERSION."""
+
+KEY = HashKey(b"0123456789abcdef")
+RULES = """
+drop level = "DEBUG" as debug
+sample 1/3 where level = "INFO" as third
+mask message for cards, ibans, emails, keys, tokens, ips
+mask message matching "x+"
+hash user
+rename message to text
+remove level
+"""
+
+
+def origins(count: int, file: int = 5) -> Origins:
+    first = np.arange(count, dtype=np.int64) * 100
+    same = np.ones(count, np.int64)
+    return Origins(same * 77, same * file, first, same * 100)
+
+
+def batch(count: int) -> pa.RecordBatch:
+    levels = ["DEBUG", "INFO", "WARN"]
+    return pa.RecordBatch.from_pylist(
+        [
+            {
+                "level": levels[index % 3],
+                "user": None if index % 5 == 0 else f"user-{index % 4}",
+                "message": f"xx 4111 1111 1111 1111 from 10.0.0.{index} to a{index}@example.org "
+                "password=geheim Bearer 0123456789abcdef GB82WEST12345698765432",
+            }
+            for index in range(count)
+        ]
+    )
+
+
+def shape(text: str, count: int = 60, key: HashKey | None = KEY) -> Shaped:
+    return Shaper(parse(text), key).apply(batch(count), origins(count))
+
+
+def rows(found: Shaped) -> list[dict[str, Any]]:
+    return list(found.batch.to_pylist())
+
+
+@promise("2 another program")
+def test_known_records_become_known_records() -> None:
+    """The same rules always make the same of the same records. Another result needs a higher
+    SHAPE_VERSION, so that promises of an older program are read back."""
+    found = shape(RULES)
+    said = repr((rows(found), found.by.tolist())).encode()
+    assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (1, KNOWN)
+
+
+def test_rules_are_applied_in_their_order() -> None:
+    """Every record is kept, or left out by the first rule that leaves it out."""
+    found = shape('drop level = "DEBUG" as a\ndrop level in ("DEBUG", "INFO") as b')
+    levels = np.arange(60) % 3
+    assert found.by.tolist() == np.where(levels == 2, KEPT, levels).tolist()
+    assert found.kept.tolist() == np.flatnonzero(levels == 2).tolist()
+    assert {row["level"] for row in rows(found)} == {"WARN"}
+    masked = shape('mask message matching "xx" \nkeep message contains "[masked]" as c')
+    assert masked.batch.num_rows == 60
+
+
+@promise("2 filtered")
+def test_a_sample_is_the_same_each_time_and_in_each_batch() -> None:
+    """Whether a record belongs to a sample depends on its origin and the rule's name alone: not on
+    the records beside it, and not on when it is asked."""
+    whole = origins(1000)
+    found = chosen(whole, "third", 1, 3)
+    assert found.tolist() == chosen(whole, "third", 1, 3).tolist()
+    for index in (0, 17, 999):
+        one = Origins(*(column[index : index + 1] for column in (
+            whole.agent, whole.file, whole.first, whole.length)))  # fmt: skip
+        assert chosen(one, "third", 1, 3).tolist() == [found[index]]
+
+
+@pytest.mark.parametrize(("kept", "of"), [(1, 2), (1, 10), (9, 10), (1, 100), (7, 7)])
+def test_a_sample_has_the_right_share(kept: int, of: int) -> None:
+    """The share of the chosen records is right within five standard deviations, also in the part
+    that another rule has chosen."""
+    count = 200_000
+    share = kept / of
+    for picked in (np.ones(count, np.bool_), chosen(origins(count), "other", 1, 2)):
+        total = int(picked.sum())
+        found = int((chosen(origins(count), "rule", kept, of) & picked).sum())
+        assert abs(found - total * share) <= 5 * (total * share * (1 - share)) ** 0.5
+
+
+def test_the_rest_stays_outside_a_sample() -> None:
+    """A sample with a condition keeps all records for which the condition is not true."""
+    found = shape('sample 1/1000000 where level = "INFO" as few')
+    assert {row["level"] for row in rows(found)} == {"DEBUG", "WARN"}
+    assert found.batch.num_rows == 40
+
+
+def test_hashes_need_the_key() -> None:
+    """A hash is the same for the same text and key, another for another key, and null for null."""
+    found = [row["user"] for row in rows(shape("hash user"))]
+    other = [row["user"] for row in rows(shape("hash user", key=HashKey(b"fedcba9876543210")))]
+    assert found[0] is None
+    assert found[1] == found[9]
+    assert found[1] != found[2]
+    assert len(found[1]) == 32
+    assert not set(found) & set(other) - {None}
+    assert "user-1" not in found
+    with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
+        shape("hash user", key=None)
+
+
+def test_a_key_is_never_shown() -> None:
+    """Neither the text nor the fingerprint of a key contains the key."""
+    assert "0123" not in repr(KEY)
+    assert KEY.fingerprint not in KEY.secret.hex()
+    assert KEY.fingerprint != HashKey(b"0123456789abcdeg").fingerprint

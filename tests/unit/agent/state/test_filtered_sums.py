@@ -1,0 +1,61 @@
+"""The state keeps what rules left out until a delta has told it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import DATABASE, StateDatabase, open_state
+from skidway.audit.counts.counts import BucketKey, Sums
+from skidway.audit.topic.messages import Filtered
+from skidway.kafka.source import Source
+from support.promises import promise
+
+LOGS = Source("main", "c", "logs", "t")
+DEBUG = Filtered("debug", 3, 30)
+
+
+def put(state: StateDatabase, *sums: Sums) -> None:
+    changes = Changes()
+    changes.put_sums(((LOGS, state.agent, 60_000), each) for each in sums)
+    state.commit(changes)
+
+
+def kept(directory: Path) -> list[tuple[BucketKey, Sums]]:
+    """Returns what a newly started agent reads."""
+    state = open_state(directory)
+    try:
+        return state.sums()
+    finally:
+        state.close()
+
+
+@promise("2 filtered")
+def test_what_was_left_out_is_durable_until_a_delta_has_it(tmp_path: Path) -> None:
+    """Counts by rule are stored with the sums of their bucket, replace the counts before them, and
+    are gone with the sums as soon as a delta has told them."""
+    state = open_state(tmp_path)
+    key = LOGS, state.agent, 60_000
+    put(state, Sums(1, 2, 3, filtered=(DEBUG,)))
+    both = (Filtered("debug", 4, 40), Filtered("health", 1, 5))
+    put(state, Sums(2, 4, 6, filtered=both))
+    assert kept(tmp_path) == [(key, Sums(2, 4, 6, filtered=both))]
+    changes = Changes()
+    changes.clear_sums()
+    state.commit(changes)
+    put(state, Sums(1, 1, 1))
+    assert kept(tmp_path) == [(key, Sums(1, 1, 1))]
+    state.close()
+
+
+def test_a_state_of_before_gets_the_table(tmp_path: Path) -> None:
+    """A state that was made before there were rules is opened, and then keeps counts by rule."""
+    open_state(tmp_path).close()
+    with sqlite3.connect(tmp_path / DATABASE) as connection:
+        connection.execute("DROP TABLE filtered_sums")
+    connection.close()
+    state = open_state(tmp_path)
+    put(state, Sums(filtered=(DEBUG,)))
+    state.close()
+    assert [sums.filtered for _, sums in kept(tmp_path)] == [(DEBUG,)]
