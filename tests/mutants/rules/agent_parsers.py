@@ -46,8 +46,8 @@ MUTANTS = (
     Mutant(
         "another JSON decoder counts as the same program behind a prefix",
         "agent/batches/recipe.py",
-        '    has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay\n',
-        '    has_json = recipe.parser == "json" or recipe.is_replay\n',
+        'recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay\n',
+        'recipe.parser == "json" or recipe.is_replay\n',
         (f"{PREFIXED}test_a_recipe_says_which_group_is_json",),
     ),
     Mutant(
