@@ -174,8 +174,8 @@ def _envelope(text: str, number: int) -> Envelope:
         )
     if json.loads(text).get("is_cut"):
         raise NotReplayed(
-            f"line {number} has only the beginning of the rejected line: complete it and delete"
-            " is_cut, or delete the line"
+            f"line {number} does not have the whole rejected line: complete it and delete is_cut,"
+            " or delete the line"
         )
     if len(envelope.text()) > LINE_BYTES_MAX:
         raise NotReplayed(f"line {number} is too long to be replayed")

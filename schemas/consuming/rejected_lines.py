@@ -25,6 +25,9 @@ from skidway.schemas.topic_reading import read_ranges
 
 SUFFIX: Final = ".rejected"
 ORIGIN: Final = ("agent", "file", "first")
+WITHHELD: Final = b"[withheld]"
+"""What agents send in place of a rejected line that may contain secrets."""
+
 ENDS_MAX: Final = 2
 """A line's terminator has at most this many bytes."""
 
@@ -104,9 +107,12 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_cut(document: Mapping[str, Any]) -> bool:
-    """Whether a rejected record has only the beginning of its line. The envelope of a repaired line
-    is longer than the line, so nothing is known about a line that was rejected again.
+    """Whether a rejected record does not have its whole line: only the beginning, or nothing of it.
+    The envelope of a repaired line is longer than the line, so nothing is known about a line that
+    was rejected again, unless it was withheld.
     """
+    if document["line"] == WITHHELD:
+        return True
     if document.get("original_first") is not None:
         return False
     return len(document["line"]) + ENDS_MAX < int(document["length"])

@@ -89,7 +89,7 @@ def test_lines_that_do_not_fit_are_told_before_they_are_sent(tmp_path: Path) -> 
     [
         ({"topic": "logs"}, "line 2 is not what skidway rejected export writes"),
         (rejected(0, "2"), "lines 1 and 2 replay the same rejected line"),
-        (rejected(10, is_cut=True), "line 2 has only the beginning of the rejected line"),
+        (rejected(10, is_cut=True), "line 2 does not have the whole rejected line"),
         (rejected(10, "1" * 700_000), "line 2 is too long to be replayed"),
     ],
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from skidway.schemas.consuming.rejected_lines import Wanted, is_cut, repairable
+from skidway.agent.shaping import rejected_text
+from skidway.schemas.consuming.rejected_lines import WITHHELD, Wanted, is_cut, repairable
 
 
 def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, Any]:
@@ -71,3 +72,15 @@ def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool)
 def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
     """The length of a repaired line's origin is that of its envelope, which is longer."""
     assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
+
+
+def test_a_withheld_line_is_not_whole() -> None:
+    """A line whose text the agent withheld cannot be replayed as it is, however short it was."""
+    assert rejected_text.WITHHELD == WITHHELD
+    assert is_cut(document(WITHHELD, 11))
+    assert is_cut(document(WITHHELD, 900, original_first=4))
+
+
+def test_a_run_of_nul_bytes_is_not_whole() -> None:
+    """A rejected run of NUL bytes has no line that could be replayed."""
+    assert is_cut(document(b"", 4096, reason="nul-bytes"))
