@@ -224,7 +224,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _guess(args: argparse.Namespace) -> int:
-    from skidway.agent.batches.recipe import derived_schema
+    from skidway.agent.batches.source_recipes import derived_schema
     from skidway.agent.commands import guessing
 
     if args.lines < 1:

@@ -1,11 +1,14 @@
 """Makes record batches from the lines of files. All functions are pure: they do no I/O, never wait,
 and remember nothing.
 
-recipe      everything that decides what becomes of a line, as a value that is stored
-press       a compiled recipe: bytes become records, datums, batches
-shape       applies the rules of `shape` between parser and codec
-filtered    the records that these rules left out
-routing     which partition a record goes to
-rejected    a line that the press rejects becomes a record of `<topic>.rejected`
-rejections  how many lines were rejected lately, for the log and for /health
+recipe            everything that decides what becomes of a line, as a value that is stored
+program_versions  the versions of code that are a part of a recipe
+source_recipes    the recipe of a source's settings; the schema of a source that names none
+parsers           the framer and the parser of a recipe
+press             a compiled recipe: bytes become records, datums, batches
+shape             applies the rules of `shape` between parser and codec
+filtered          the records that these rules left out
+routing           which partition a record goes to
+rejected          a line that the press rejects becomes a record of `<topic>.rejected`
+rejections        how many lines were rejected lately, for the log and for /health
 """

@@ -21,13 +21,8 @@ from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
 from skidway.agent.batches.filtered import Filtered
-from skidway.agent.batches.recipe import (
-    Recipe,
-    TopicSnapshot,
-    added_fields,
-    build_parser,
-    framer_of,
-)
+from skidway.agent.batches.parsers import added_fields, build_parser, framer_of
+from skidway.agent.batches.recipe import Recipe, TopicSnapshot
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.shape import LeftOut, shape_of
 from skidway.agent.parsing import lines as line_columns

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from skidway.agent.batches.recipe import Recipe, Schema, key_of, of_source
+from skidway.agent.batches.program_versions import key_of
+from skidway.agent.batches.recipe import Recipe, Schema, of_source
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.parser import ENCODING, EXTRA, Parsed, Reject
 from skidway.agent.shaping.checking import check

@@ -13,7 +13,8 @@ from typing import Final
 
 from skidway import log
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, derived_schema, recipe_of
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
+from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.errors import ConfigurationRefused, Unreachable

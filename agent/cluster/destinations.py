@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skidway.agent.batches.recipe import Recipe, big_endian, framer_of
+from skidway.agent.batches.parsers import framer_of
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.source_recipes import big_endian
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.sources import Manner, TailedSource
 from skidway.agent.settings import SourceSettings

@@ -32,7 +32,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skidway.agent.batches.recipe import Recipe, at_present, framer_of
+from skidway.agent.batches.parsers import framer_of
+from skidway.agent.batches.program_versions import at_present
+from skidway.agent.batches.recipe import Recipe
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress

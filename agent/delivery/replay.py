@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from skidway.agent.batches.recipe import Recipe, at_present, has_refusal
+from skidway.agent.batches.program_versions import at_present
+from skidway.agent.batches.recipe import Recipe, has_refusal
 from skidway.agent.delivery.evidence import proven_bytes
 from skidway.agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
 from skidway.agent.delivery.presses import Presses

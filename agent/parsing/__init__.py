@@ -21,5 +21,5 @@ container's lines out of its runtime's lines), multiline (records of several lin
 (fields from the path and the settings), replayed (repaired lines with the origins of their
 rejects), replacing, which wraps another parser for lines that are not UTF-8, and derived, which
 makes a schema for sources that name no schema.
-`skidway.agent.batches.recipe` picks the parser of a source.
+`skidway.agent.batches.parsers` picks the parser of a source.
 """

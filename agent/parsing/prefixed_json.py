@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing.json_lines import JsonParser
 from skidway.agent.parsing.parser import Parsed, in_places
-from skidway.agent.parsing.regex import RegexParser
+from skidway.agent.parsing.regex import RegexParser, groups_of
+from skidway.errors import ConfigurationRefused
 
 _NO_MEMBERS = "{}"
 
@@ -47,3 +48,16 @@ class PrefixedJsonParser:
         event_ms = outer.event_ms[inner.rows] if self._prefix_has_time else inner.event_ms
         placed = in_places(inner, outer.rows)
         return Parsed(placed.rows, batch, event_ms, outer.rejects + placed.rejects)
+
+
+def prefix_groups(pattern: str, json_field: str) -> list[str]:
+    """The groups of a pattern without that of the JSON object. Raises ConfigurationRefused if the
+    pattern has no such group.
+    """
+    groups = groups_of(pattern)
+    if json_field not in groups:
+        raise ConfigurationRefused(
+            f"parser.json_field: {json_field!r} is no group of parser.pattern; it has "
+            f"{', '.join(groups)}"
+        )
+    return [name for name in groups if name != json_field]

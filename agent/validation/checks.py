@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.batches.recipe import Schema
+from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled, read_schema_file
 from skidway.agent.files.host import Host
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE

@@ -13,8 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skidway.agent.batches.press import Pressed
-from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES

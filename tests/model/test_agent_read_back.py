@@ -26,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches import parsers, program_versions
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.delivery import inquiry
 from skidway.agent.delivery.outbound import Departure, Refusal
@@ -302,10 +302,10 @@ def run(
     ids = random.Random(seed)
     monkeypatch.setattr(identity, "new_id", lambda: ids.randrange(1, 1 << identity.ID_BITS))
     schedule = Upgrades(seed, partitioning, faults)
-    monkeypatch.setattr(recipes, "program_version", lambda: f"v{schedule.version}")
+    monkeypatch.setattr(program_versions, "program_version", lambda: f"v{schedule.version}")
     if "behaviour" in faults:
         build = lambda recipe, codec: other_program(recipe, codec, schedule.version)  # noqa: E731
-        monkeypatch.setitem(recipes._BUILDERS, "regex", build)
+        monkeypatch.setitem(parsers._BUILDERS, "regex", build)
     run_traced(schedule, seed)
     return schedule
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from skidway.agent.batches.press import Press, Pressed
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, derived_schema, recipe_of
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
+from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.kafka.source import Source

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.batches.recipe import Schema, TopicSnapshot, derived_schema, recipe_of
+from skidway.agent.batches.recipe import Schema, TopicSnapshot
+from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster as ClusterName
 from skidway.agent.cluster.destinations import Destination
 from skidway.agent.commands.state import entry

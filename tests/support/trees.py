@@ -20,11 +20,12 @@ def with_another_press(tree: Path) -> Path:
     same records."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
-    recipe = tree / "agent" / "batches" / "recipe.py"
-    text = recipe.read_text()
+    versions = tree / "agent" / "batches" / "program_versions.py"
+    text = versions.read_text()
     assert _HERE in text
-    recipe.write_text(text.replace(_HERE, _THERE))
-    question = "from skidway.agent.batches.recipe import program_version; print(program_version())"
+    versions.write_text(text.replace(_HERE, _THERE))
+    module = "skidway.agent.batches.program_versions"
+    question = f"from {module} import program_version; print(program_version())"
     env = {**os.environ, "PYTHONPATH": str(tree)}
     command = [sys.executable, "-c", question]
     said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)

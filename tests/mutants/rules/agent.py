@@ -392,14 +392,14 @@ MUTANTS = (
     ),
     Mutant(
         "a record of several lines may not be longer than a byte",
-        "agent/batches/recipe.py",
+        "agent/batches/parsers.py",
         "(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)\n",
         "(recipe.multiline, 1, recipe.container, recipe.encoding)\n",
         ("tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",),
     ),
     Mutant(
         "a recipe does not say how lines are joined",
-        "agent/batches/recipe.py",
+        "agent/batches/source_recipes.py",
         "        multiline=None if multiline is None else multiline.rule,\n",
         "",
         (
@@ -469,7 +469,7 @@ MUTANTS = (
     ),
     Mutant(
         "texts of containers are decoded before their parts are joined",
-        "agent/batches/recipe.py",
+        "agent/batches/parsers.py",
         "    return ContainerParser(recipe.container, "
         "_decoding(recipe, without_fields(schema)), schema)\n",
         """    build = _BUILDERS[recipe.parser]
@@ -844,7 +844,7 @@ MUTANTS = (
     ),
     Mutant(
         "another Python is no other program for lines of JSON",
-        "agent/batches/recipe.py",
+        "agent/batches/program_versions.py",
         """        names.append(f"python-{platform.python_version()}")
 """,
         """        pass
@@ -853,7 +853,7 @@ MUTANTS = (
     ),
     Mutant(
         "the rules of a zone are known by its name",
-        "agent/batches/recipe.py",
+        "agent/batches/program_versions.py",
         """            return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
 """,
         """            return (Path(folder) / name).read_bytes() and name

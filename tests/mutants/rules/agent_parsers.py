@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         "another JSON decoder counts as the same program behind a prefix",
-        "agent/batches/recipe.py",
+        "agent/batches/program_versions.py",
         'recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay\n',
         'recipe.parser == "json" or recipe.is_replay\n',
         (f"{PREFIXED}test_a_recipe_says_which_group_is_json",),

@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "the lines of a repaired record become records",
-        "agent/batches/recipe.py",
+        "agent/batches/parsers.py",
         """    if recipe.is_replay:
         return LineFramer()""",
         """    if recipe.is_replay and recipe.multiline is None:

@@ -65,7 +65,7 @@ MUTANTS = (
     ),
     Mutant(
         "another key of hash is the same program",
-        "agent/batches/recipe.py",
+        "agent/batches/program_versions.py",
         '        names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")\n',
         '        names.append("key")\n',
         (f"{FILTERS}::test_another_key_is_another_program",),

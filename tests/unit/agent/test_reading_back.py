@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skidway.agent.batches import press
-from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches import parsers, press, program_versions
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.commands.state import given_up
 from skidway.agent.delivery import inquiry
@@ -44,7 +43,7 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
     program."""
 
     def to(name: str = "another") -> None:
-        monkeypatch.setattr(recipes, "program_version", lambda: name)
+        monkeypatch.setattr(program_versions, "program_version", lambda: name)
 
     return to
 
@@ -344,8 +343,8 @@ def test_a_record_that_readers_would_drop_is_not_sent(
     declares it lost and does not send it."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
-    build = recipes._BUILDERS["raw"]
-    monkeypatch.setitem(recipes._BUILDERS, "regex", build)
+    build = parsers._BUILDERS["raw"]
+    monkeypatch.setitem(parsers._BUILDERS, "regex", build)
     picky.start()
     picky.settle()
     assert [datum_text(r.value) for r in picky.brokers.records("logs")] == ["a1"]

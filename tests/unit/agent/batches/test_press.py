@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from skidway.agent.batches import press as press_module
-from skidway.agent.batches import recipe as recipes
-from skidway.agent.batches import routing
+from skidway.agent.batches import program_versions, routing
 from skidway.agent.batches.press import AHEAD_MS_MAX, Press
-from skidway.agent.batches.recipe import Schema, TopicSnapshot, from_json, recipe_of
+from skidway.agent.batches.recipe import Schema, TopicSnapshot, from_json
+from skidway.agent.batches.source_recipes import recipe_of
 from skidway.agent.parsing.framing import READ_BYTES, Frames, LineFramer
 from skidway.agent.parsing.parser import Reject
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
@@ -347,7 +347,7 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
     assert from_json(recipe().to_json()) == recipe()
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]
     assert len({each.fingerprint for each in [recipe(), *others]}) == 5
-    assert "framing-" in recipes.program_version()
+    assert "framing-" in program_versions.program_version()
 
 
 @pytest.mark.parametrize(

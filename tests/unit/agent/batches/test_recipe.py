@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from skidway.agent.batches import program_versions as versions
 from skidway.agent.batches import recipe as recipes
-from skidway.agent.batches.recipe import PRESS_VERSION, at_present, program_of
+from skidway.agent.batches.program_versions import PRESS_VERSION, at_present, program_of
 from skidway.agent.parsing.framing import FRAMING_VERSION
 from skidway.agent.settings import MultilineSettings, ParserSettings, TimestampSettings
 from support.agent_press import press, reading, recipe, records, regex
@@ -68,7 +69,7 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """The field `program` of a recipe identifies the code that makes the records. For JSON sources,
     it contains the version of Python. For regex and JSON sources, it contains the version of
     pyarrow. For a source with a time zone, it also contains the rules of this zone."""
-    assert program() == recipes.program_version()
+    assert program() == versions.program_version()
     assert "pyarrow-" in program("regex")
     assert "python-" not in program("regex")
     assert "python-" in program("json")
@@ -79,8 +80,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "zone-" not in program("regex", "utc")
     assert "zone-" in program("regex", "Europe/Berlin")
     assert program("regex", "Europe/Berlin") != program("regex", "Asia/Tokyo")
-    monkeypatch.setattr(recipes.platform, "python_version", lambda: "9.9.9")
-    monkeypatch.setattr(recipes, "_version", lambda name: f"{name}-9")
+    monkeypatch.setattr(versions.platform, "python_version", lambda: "9.9.9")
+    monkeypatch.setattr(versions, "_version", lambda name: f"{name}-9")
     made = recipe(**regex("(?P<line>.*)"))
     assert made.program.endswith("pyarrow-pyarrow-9")
     assert at_present(made) == made
@@ -111,8 +112,8 @@ def test_new_rules_of_a_zone_are_another_program(
     monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))
     names = set()
     for rules in (b"one", b"two"):
-        recipes._zone_rules.cache_clear()
+        versions._zone_rules.cache_clear()
         zone.write_bytes(rules)
         names.add(program("regex", "Nowhere/City"))
-    recipes._zone_rules.cache_clear()
+    versions._zone_rules.cache_clear()
     assert len(names) == 2

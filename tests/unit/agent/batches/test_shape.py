@@ -10,15 +10,9 @@ from typing import Any
 import pytest
 
 from skidway.agent.batches.press import Press, Pressed
-from skidway.agent.batches.recipe import (
-    Recipe,
-    Schema,
-    TopicSnapshot,
-    at_present,
-    derived_schema,
-    from_json,
-    recipe_of,
-)
+from skidway.agent.batches.program_versions import at_present
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json
+from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec

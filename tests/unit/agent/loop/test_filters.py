@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches import program_versions
 from skidway.agent.settings import ParserSettings
 from skidway.agent.shaping.rejected_text import WITHHELD
 from skidway.agent.state.database import StateDatabase
@@ -121,7 +121,7 @@ def test_what_was_left_out_is_not_missed_when_it_is_read_back(
     its rules leave out are filtered, and neither lost nor sent."""
     world = made(DEBUG)
     world.kill_in_flight(b"a1\nd2\na3\nd4\n", b"a5\nd6\n", arrives=FIRST)
-    monkeypatch.setattr(recipes, "program_version", lambda: "another")
+    monkeypatch.setattr(program_versions, "program_version", lambda: "another")
     world.start()
     world.settle()
     assert world.values() == ["a1", "a3", "a5"]
@@ -145,8 +145,8 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
         before = world.values()
         assert len(before) == 1
         key.write_text("fedcba9876543210\n")
-        recipes._key.cache_clear()
-        assert recipes.at_present(recipe) != recipe
+        program_versions._key.cache_clear()
+        assert program_versions.at_present(recipe) != recipe
         world.start()
         world.settle()
         assert world.losses() == []
@@ -155,7 +155,7 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
         assert "one" not in "".join(world.values())
         assert (world.only()["acknowledged"], world.only()["pending"]) == (8, 0)
     finally:
-        recipes._key.cache_clear()
+        program_versions._key.cache_clear()
 
 
 def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:

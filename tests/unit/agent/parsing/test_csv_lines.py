@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.batches.recipe import derived_schema
+from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.parsing.csv_lines import CsvParser
 from skidway.agent.parsing.parser import Parsed
 from skidway.agent.parsing.text_fields import TextFields, TextTimes

@@ -1,4 +1,5 @@
-from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.batches.recipe import Schema
+from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings

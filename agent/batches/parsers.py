@@ -1,0 +1,201 @@
+"""The framer and the parser of a recipe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from skidway.agent.batches.recipe import Recipe, of_source
+from skidway.agent.parsing import replayed
+from skidway.agent.parsing.added_fields import AddedFields
+from skidway.agent.parsing.containers import ContainerParser, without_fields
+from skidway.agent.parsing.csv_lines import CsvParser
+from skidway.agent.parsing.framing import Framer, LineFramer
+from skidway.agent.parsing.json_lines import JsonParser, aliases_of
+from skidway.agent.parsing.lines import UTF_8
+from skidway.agent.parsing.logfmt import LogfmtParser
+from skidway.agent.parsing.multiline import JoiningFramer
+from skidway.agent.parsing.parser import TIME_MARK, Parser
+from skidway.agent.parsing.prefixed_json import PrefixedJsonParser, prefix_groups
+from skidway.agent.parsing.raw import RawParser
+from skidway.agent.parsing.regex import RegexParser, groups_of
+from skidway.agent.parsing.replacing import (
+    DecodingParser,
+    ReplacingParser,
+    check_groups,
+    without_mark,
+)
+from skidway.agent.parsing.text_fields import TextFields, TextTimes, time_field
+from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
+
+
+def framer_of(recipe: Recipe) -> Framer:
+    """The recipe's framer. Raises ConfigurationRefused."""
+    if recipe.is_replay:
+        return LineFramer()  # one line of a replay has a whole record
+    if recipe.multiline is None and recipe.container is None:
+        return LineFramer(recipe.encoding)
+    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
+
+
+def build_parser(recipe: Recipe, codec: Codec) -> Parser:
+    """The recipe's parser, which fills the fields of the schema except those of `added_fields`.
+    Raises ConfigurationRefused if it does not fit the schema.
+    """
+    try:
+        schema = _schema_of_parser(recipe, codec)
+        if not recipe.is_replay:
+            return _unwrapping(recipe, schema)
+        inner = _unwrapping(recipe, replayed.without_fields(schema))
+        return replayed.ReplayParser(inner, schema, added_fields(recipe, codec))
+    except ConfigurationRefused as error:
+        raise of_source(recipe, error) from error
+
+
+def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
+    schema, added = codec.arrow_schema, added_fields(recipe, codec).names
+    for name in added:
+        schema = schema.remove(schema.get_field_index(name))
+    if added and not len(schema):
+        raise ConfigurationRefused("path.pattern and fields leave no field to the parser")
+    groups = recipe.columns if recipe.pattern is None else groups_of(recipe.pattern)
+    both = sorted(set(groups) & set(added))
+    if both:
+        raise ConfigurationRefused(
+            f"the parser and path.pattern or fields both fill the field {both[0]!r}"
+        )
+    return schema
+
+
+def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
+    """What adds the fields that do not come from a record's bytes. Raises ConfigurationRefused."""
+    try:
+        return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema)
+    except ConfigurationRefused as error:
+        raise of_source(recipe, error) from error
+
+
+def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:
+    if recipe.container is None:
+        return _decoding(recipe, schema)
+    # The texts are decoded after their parts are joined, because a runtime may divide characters.
+    return ContainerParser(recipe.container, _decoding(recipe, without_fields(schema)), schema)
+
+
+def _decoding(recipe: Recipe, schema: pa.Schema) -> Parser:
+    build = _BUILDERS[recipe.parser]
+    if recipe.on_error == "replace":
+        return ReplacingParser(build(recipe, without_mark(schema)), recipe.encoding)
+    parser = build(recipe, schema)
+    return parser if recipe.encoding == UTF_8 else DecodingParser(parser, recipe.encoding)
+
+
+def _time_format(recipe: Recipe) -> TimeFormat | None:
+    if recipe.time_format is None:
+        return None
+    return TimeFormat(recipe.time_format, recipe.timezone)
+
+
+def _defaults(recipe: Recipe) -> dict[str, Any]:
+    document = json.loads(recipe.schema.text)
+    if type(document) is not dict or "fields" not in document:
+        raise ConfigurationRefused("the schema is no record; its fields are what a parser fills")
+    return {each["name"]: each["default"] for each in document["fields"] if "default" in each}
+
+
+def _raw(recipe: Recipe, schema: pa.Schema) -> Parser:
+    return RawParser(schema, frozenset(_defaults(recipe)))
+
+
+def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
+    assert recipe.pattern is not None
+    if recipe.on_error == "replace":
+        check_groups(groups_of(recipe.pattern))
+    if recipe.json_field is not None:
+        return _prefixed_json(recipe, schema, recipe.pattern, recipe.json_field)
+    return _groups(recipe, schema, recipe.pattern)
+
+
+def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
+    """The parsers of the prefix and of the object, each with the fields that it fills."""
+    groups = prefix_groups(pattern, group)
+    times = [name in groups for name in recipe.time_fields]
+    if any(times) and not all(times):
+        raise ConfigurationRefused(
+            "timestamp.fields: take all of them from groups of parser.pattern, or all of them from "
+            "members of the JSON object"
+        )
+    names = {name for name in groups if name != group}
+    if any(times):
+        of_time = time_field(schema, groups)
+        names |= {TIME_MARK} | ({of_time.name} if of_time is not None else set())
+    inner = pa.schema([field for field in schema if field.name not in names])
+    outer = pa.schema([*(field for field in schema if field.name in names), (group, pa.string())])
+    timeless = replace(recipe, time_fields=(), time_format=None, time_on_error="reject")
+    prefix = _groups(recipe if any(times) else timeless, outer, pattern)
+    members = _json(timeless if any(times) else recipe, inner)
+    return PrefixedJsonParser(prefix, members, group, prefix_has_time=any(times))
+
+
+def _groups(recipe: Recipe, schema: pa.Schema, pattern: str) -> RegexParser:
+    return RegexParser(
+        pattern,
+        schema,
+        frozenset(_defaults(recipe)),
+        recipe.time_fields,
+        _time_format(recipe),
+        is_multiline=recipe.multiline is not None,
+        keeps_unreadable=recipe.time_on_error == "read_time",
+    )
+
+
+def _json(recipe: Recipe, schema: pa.Schema) -> JsonParser:
+    return JsonParser(
+        schema,
+        _defaults(recipe),
+        recipe.time_fields,
+        _time_format(recipe),
+        keeps_unreadable=recipe.time_on_error == "read_time",
+        takes_extra=recipe.takes_extra,
+        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+    )
+
+
+def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
+    if recipe.on_error == "replace":
+        check_groups(recipe.columns)
+    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    fields = TextFields(
+        schema,
+        recipe.columns,
+        frozenset(_defaults(recipe)),
+        times,
+        source="column of parser.columns",
+    )
+    return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
+
+
+def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
+    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    return LogfmtParser(
+        schema,
+        _defaults(recipe),
+        times,
+        takes_extra=recipe.takes_extra,
+        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+    )
+
+
+_BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {
+    "raw": _raw,
+    "regex": _regex,
+    "json": _json,
+    "csv": _csv,
+    "logfmt": _logfmt,
+}

@@ -1,0 +1,127 @@
+"""Versions of everything that decides which record a line becomes under a recipe.
+
+The agent makes the records of an intent again only if these versions are those of the intent's
+recipe.
+"""
+
+from __future__ import annotations
+
+import platform
+import zoneinfo
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.parsing.containers import DOCKER
+from skidway.agent.parsing.framing import FRAMING_VERSION
+from skidway.agent.parsing.lines import UTF_8
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.pseudonyms import HashKey, read_key
+from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
+from skidway.agent.shaping.rules import Rule as ShapeRule
+from skidway.agent.values.intents import crc_of
+from skidway.errors import ConfigurationRefused
+
+PRESS_VERSION: Final = 1
+"""Increase this version when a change to Skidway's own code changes the record (topic, partition,
+key, time or value) that a line becomes under the same recipe.
+tests/unit/agent/batches/test_recipe.py checks this with known lines and their records.
+"""
+
+_UTC: Final = ("UTC", "Z", "GMT")
+
+
+def program_version() -> str:
+    """The version of Skidway's own code that makes records of lines (framing and pressing)."""
+    return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
+
+
+def program_of(recipe: Recipe) -> str:
+    """The versions of all code that decides which record a line becomes. If an intent's recipe has
+    other versions, the agent cannot make the intent's records again. Instead, it asks the brokers
+    which of these records arrived.
+
+    The following versions are left out, because they never change a record. The compression library
+    and `compression.type` change only the bytes of a batch. NumPy computes only integers here
+    (positions, times, hashes). The Avro libraries have only one encoding for each value. The blocks
+    of arrays and maps are an exception, but schemas/codec/writing.py makes these blocks.
+    google-crc32c computes one fixed polynomial. Skidway's own version is not needed, because
+    framing and pressing have version numbers of their own.
+    """
+    names = [program_version()]
+    rules = _rules_of(recipe)
+    has_masks = any(isinstance(rule, Mask) for rule in rules)
+    has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay
+    if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8 or has_masks:
+        # Python's tables say which characters the bytes of other encodings are. Its JSON decoder
+        # decides which lines are JSON, and how long a number may be; patch releases have changed
+        # this length. If a line is not JSON, its rejected record contains the decoder's error text.
+        # Masks use Python's regular expressions and its tables of letters.
+        names.append(f"python-{platform.python_version()}")
+    has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
+    if recipe.parser != "raw" or has_patterns:
+        # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
+        # and times.
+        names.append(f"pyarrow-{_version('pyarrow')}")
+    if recipe.time_format is not None and recipe.timezone.upper() not in _UTC:
+        # The rules of time zones change without a new version of Python, because they are part of
+        # the machine's installation.
+        names.append(f"zone-{_zone_rules(recipe.timezone)}")
+    if rules:
+        names.append(f"shape-{SHAPE_VERSION}")
+    if recipe.hash_key_location:
+        # Another key makes other records, as another version of a library does.
+        names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")
+    return " ".join(names)
+
+
+def at_present(recipe: Recipe) -> Recipe:
+    """Returns the recipe with the versions of the program that runs now."""
+    return replace(recipe, program=program_of(recipe))
+
+
+_version = cache(version)
+
+
+def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
+    """The recipe's rules; none if this program refuses their text. Then the names of versions lack
+    that of the rules, so promises of the recipe are read back."""
+    try:
+        return parse(recipe.shape)
+    except ConfigurationRefused:
+        return ()
+
+
+def key_of(recipe: Recipe) -> HashKey | None:
+    """The key of the recipe's rules `hash`; None if it has no such rules. A process reads each file
+    once, so that it never makes records with two keys. Raises ConfigurationRefused.
+    """
+    return _key(recipe.hash_key_location) if recipe.hash_key_location else None
+
+
+@cache
+def _key(path: str) -> HashKey:
+    return read_key(Path(path))
+
+
+def _key_fingerprint(path: str) -> str:
+    try:
+        return _key(path).fingerprint
+    except ConfigurationRefused:
+        return "unreadable"  # a press of this recipe cannot be made, and says why
+
+
+@cache
+def _zone_rules(name: str) -> str:
+    """A text that identifies a time zone's rules. If the rules change, the text changes. A process
+    makes the text only once, because Python loads a zone only once.
+    """
+    for folder in zoneinfo.TZPATH:
+        try:
+            return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
+        except OSError:
+            continue
+    return f"tzdata-{_version('tzdata')}"

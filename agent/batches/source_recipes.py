@@ -1,0 +1,134 @@
+"""The recipe of a source's settings, and the schema of a source that names none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skidway.agent.batches.program_versions import at_present
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, fills_by_name
+from skidway.agent.parsing import derived
+from skidway.agent.parsing.added_fields import path_groups
+from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, UTF_16LE
+from skidway.agent.parsing.parser import EXTRA
+from skidway.agent.parsing.prefixed_json import prefix_groups
+from skidway.agent.parsing.regex import groups_of
+from skidway.agent.settings import ReplaySource, SourceSettings
+from skidway.agent.shaping.checking import check
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.shaped_schemas import (
+    changes_fields,
+    shaped,
+    unshaped,
+    without_unused,
+)
+from skidway.schemas.codec import Codec
+
+
+def recipe_of(
+    source: SourceSettings,
+    data: TopicSnapshot,
+    rejected: TopicSnapshot,
+    schema: Schema,
+    rejected_schema: Schema,
+    batch_bytes: int,
+) -> Recipe:
+    """The recipe for bytes that are read from now on. With `encoding: utf-16`, it is the recipe for
+    little-endian files.
+    """
+    time, multiline = source.timestamp, source.multiline
+    has_names = fills_by_name(source.parser.type, source.parser.json_field)
+    recipe = Recipe(
+        program="",
+        data=data,
+        rejected=rejected,
+        schema=schema,
+        rejected_schema=rejected_schema,
+        parser=source.parser.type,
+        pattern=source.parser.pattern,
+        time_fields=() if time is None else tuple(time.fields),
+        time_format=None if time is None else time.format,
+        timezone="UTC" if time is None else time.timezone,
+        key=source.key,
+        partitioning=source.partitioning or ("file" if source.key is None else "key"),
+        line_bytes=source.max_line_bytes,
+        batch_bytes=batch_bytes,
+        encoding=UTF_16LE if source.encoding == UTF_16 else source.encoding,
+        on_error=source.on_error,
+        multiline=None if multiline is None else multiline.rule,
+        container=source.container,
+        path_patterns=source.path_patterns,
+        fields=tuple(sorted(source.fields.items())),
+        time_on_error="reject" if time is None else time.on_error,
+        is_replay=isinstance(source, ReplaySource),
+        takes_extra=has_names and f'"{EXTRA}"' in schema.text,
+        takes_aliases=has_names and '"aliases"' in schema.text,
+        columns=tuple(source.parser.columns) if source.parser.type == "csv" else (),
+        delimiter=source.parser.delimiter_character,
+        header=source.parser.header,
+        json_field=source.parser.json_field,
+        shape=(source.shape or "") if parse(source.shape or "") else "",
+        parsed_schema=_parsed_schema(source, schema.text),
+        hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
+    )
+    return at_present(recipe)
+
+
+def big_endian(source: SourceSettings, recipe: Recipe) -> Recipe | None:
+    """The recipe for those files of a source that begin with a big-endian byte order mark; None if
+    the source does not ask for the mark.
+    """
+    return replace(recipe, encoding=UTF_16BE) if source.encoding == UTF_16 else None
+
+
+def derived_schema(source: SourceSettings) -> str:
+    """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
+    source or its groups are refused.
+    """
+    text, rules = _derived_before_rules(source), parse(source.shape or "")
+    if not changes_fields(rules):
+        return text
+    check(source.shape or "", rules, Codec(text).arrow_schema)
+    return shaped(text, rules)
+
+
+def _parsed_schema(source: SourceSettings, text: str) -> str:
+    """The schema of the records before the rules, if it differs from `text`, the one after them."""
+    rules = parse(source.shape or "")
+    if not changes_fields(rules):
+        return ""
+    if source.schema is None:
+        return _derived_before_rules(source)
+    before = unshaped(text, rules)
+    if fills_by_name(source.parser.type, source.parser.json_field):
+        return without_unused(before, rules, text)
+    return before
+
+
+def _derived_before_rules(source: SourceSettings) -> str:
+    parser = source.parser  # not json, because the settings require a schema for json
+    times = [] if source.timestamp is None else source.timestamp.fields
+    optional: list[str] = []
+    with_time = source.timestamp is not None
+    if parser.type == "logfmt":
+        groups = optional = list(dict.fromkeys([*parser.columns, *times]))
+    elif parser.json_field is not None:
+        groups = prefix_groups(parser.pattern or "", parser.json_field)
+        optional = [name for name in parser.types if name not in groups]
+        with_time = with_time and set(times) <= set(groups)
+        groups = [*groups, *optional]
+    else:
+        pattern = parser.pattern
+        groups = parser.columns or [derived.LINE_FIELD] if pattern is None else groups_of(pattern)
+    return derived.schema(
+        source.topic,
+        groups,
+        with_time=with_time,
+        with_mark=source.on_error == "replace",
+        with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
+        is_container=source.container is not None,
+        added=[*path_groups(source.path_patterns), *source.fields],
+        with_origin=source.replay,
+        types=parser.types,
+        optional=optional,
+        with_extra=parser.type == "logfmt" or parser.json_field is not None,
+    )
