@@ -21,15 +21,16 @@ from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
 from skidway.agent.batches.filtered import Filtered
+from skidway.agent.batches.framed_lines import FramedLines, hole_detail, overlong
+from skidway.agent.batches.outcomes import outcomes
 from skidway.agent.batches.parsers import added_fields, build_parser, framer_of
 from skidway.agent.batches.recipe import Recipe, TopicSnapshot
+from skidway.agent.batches.records import Int64s, Records, distinct, sizes_of
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.batches.shape import LeftOut, shape_of
+from skidway.agent.batches.shape import shape_of
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
-from skidway.agent.parsing.byte_order import mark_of
-from skidway.agent.parsing.framing import Framer, Frames, nul_bytes
 from skidway.agent.parsing.parser import (
     ENCODING,
     NO_MATCH,
@@ -45,17 +46,15 @@ from skidway.agent.parsing.parser import (
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
 from skidway.agent.values.tracked import ReadingOutcome
-from skidway.audit.counts.counts import Counts
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
-from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Origins, cuts, encode
+from skidway.kafka.columns import RECORD_OVERHEAD_MAX, cuts, encode
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.codec import Codec, NotUtf8
 from skidway.schemas.wire import add_prefix
 
-Int64s = npt.NDArray[np.int64]
 Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
@@ -110,101 +109,18 @@ class Pressed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Records:
-    """Rows for one topic. owner: for each row the index of its reading, in rising order."""
-
-    owner: Int64s
-    file: Int64s
-    first: Int64s
-    length: Int64s
-    times: Int64s
-    values: pa.BinaryArray
-    keys: pa.BinaryArray | None = None
-
-    def __len__(self) -> int:
-        return len(self.owner)
-
-
-@dataclass(frozen=True, slots=True)
 class _Parsed:
     """The records and the refused lines of some readings. refused: each refused line, with the
     index of its reading.
     """
 
     refused: list[tuple[int, RejectedLine]]
-    records: _Records | None = None
+    records: Records | None = None
     unbelieved: int = 0
     replaced: int = 0
     unread_times: int = 0
     pieces: int = 0
     filtered: Filtered | None = None
-
-
-class _Lines:
-    """The framed lines of some readings, each with its file and its position in this file."""
-
-    def __init__(self, readings: Sequence[Reading], framer: Framer) -> None:
-        self.readings = readings
-        data = readings[0].data if len(readings) == 1 else b"".join(r.data for r in readings)
-        range_ends = np.cumsum([len(reading.data) for reading in readings])
-        self.frames: Frames = framer.frame(data, range_ends)
-        self.owner = np.searchsorted(range_ends, self.frames.first, side="right")
-        self.shift = np.array([r.intent.end for r in readings], np.int64) - range_ends
-        self.files = np.array([r.intent.file for r in readings], np.int64)
-        self.values = line_columns.cut(data, self.frames)
-
-    @property
-    def holes(self) -> Int64s:
-        """The rows that are runs of NUL bytes in place of lines."""
-        is_hole = self.frames.is_hole
-        return np.empty(0, np.int64) if is_hole is None else np.flatnonzero(is_hole)
-
-    def texts(self, encoding: str) -> pa.BinaryArray:
-        """The values without the byte order mark with which a file may begin."""
-        mark, texts = mark_of(encoding), self.values
-        at_beginning = [i for i, reading in enumerate(self.readings) if not reading.intent.first]
-        for row in np.searchsorted(self.owner, at_beginning).tolist() if mark else ():
-            value = texts[row].as_py()
-            if value.startswith(mark):
-                text = pa.array([value[len(mark) :]], pa.binary())
-                texts = pa.concat_arrays([texts[:row], text, texts[row + 1 :]])
-        return texts
-
-    def records(
-        self, rows: Int64s, times: Int64s, values: pa.BinaryArray, keys: pa.BinaryArray | None
-    ) -> _Records:
-        owner = self.owner[rows]
-        first = self.frames.first[rows] + self.shift[owner]
-        length = self.frames.length[rows]
-        return _Records(owner, self.files[owner], first, length, times, values, keys)
-
-    def origins(self, agent: int, rows: Int64s) -> Origins:
-        owner = self.owner[rows]
-        first = self.frames.first[rows] + self.shift[owner]
-        agents = np.full(len(rows), agent, np.int64)
-        return Origins(agents, self.files[owner], first, self.frames.length[rows])
-
-    def filtered(self, left_out: LeftOut, times: Int64s, rules: Sequence[str]) -> Filtered:
-        origins = self.origins(0, left_out.rows)
-        owner = self.owner[left_out.rows]
-        return Filtered(
-            owner, origins.file, origins.first, origins.length, times, left_out.rule, rules
-        )
-
-    def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
-        row = reject.row
-        owner = int(self.owner[row])
-        reading = self.readings[owner]
-        return owner, RejectedLine(
-            reason=reject.reason,
-            detail=reject.detail,
-            line=b"" if reject.reason == NUL_BYTES else self.values[row].as_py(),
-            host=reading.host,
-            path=reading.path,
-            file=reading.intent.file,
-            first=int(self.frames.first[row] + self.shift[owner]),
-            length=int(self.frames.end[row] - self.frames.first[row]),
-        )
 
 
 class Press:
@@ -243,9 +159,9 @@ class Press:
         """
         read_ms = readings[0].intent.read_ms
         if readings[0].is_overlong:
-            parsed = _Parsed([_overlong(readings[0])])
+            parsed = _Parsed([overlong(readings[0])])
         else:
-            parsed = self._parse(agent, _Lines(readings, self.framer), read_ms)
+            parsed = self._parse(agent, FramedLines(readings, self.framer), read_ms)
         if self._shape is not None:
             parsed = replace(parsed, refused=self._shown(parsed.refused))
         records, streams = parsed.records, []
@@ -264,7 +180,7 @@ class Press:
         counted = [(source, rows) for source, _, rows, _ in streams]
         return Pressed(
             batches=batches,
-            outcomes=_outcomes(agent, readings, counted, sources, bucket_ms, parsed.filtered),
+            outcomes=outcomes(agent, readings, counted, sources, bucket_ms, parsed.filtered),
             records=0 if records is None else len(records),
             rejected=[line for _, line in parsed.refused],
             unbelieved_times=parsed.unbelieved,
@@ -274,13 +190,13 @@ class Press:
             filtered=parsed.filtered,
         )
 
-    def _parse(self, agent: int, lines: _Lines, read_ms: int) -> _Parsed:
+    def _parse(self, agent: int, lines: FramedLines, read_ms: int) -> _Parsed:
         holes, texts = lines.holes, lines.texts(self.recipe.encoding)
         large = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
         too_long = np.setdiff1d(large, holes)
         rejects = [Reject(int(row), TOO_LONG, "longer than max.line.bytes") for row in too_long]
         rejects += [
-            Reject(row, NUL_BYTES, _hole_detail(int(lines.frames.length[row])))
+            Reject(row, NUL_BYTES, hole_detail(int(lines.frames.length[row])))
             for row in holes.tolist()
         ]
         if rejects:
@@ -385,18 +301,18 @@ class Press:
     def _fits_a_batch(
         self, values: pa.BinaryArray, keys: pa.BinaryArray | None
     ) -> npt.NDArray[np.bool_]:
-        size = _sizes(values, keys) + HEADER_BYTES + RECORD_OVERHEAD_MAX
+        size = sizes_of(values, keys) + HEADER_BYTES + RECORD_OVERHEAD_MAX
         fits: npt.NDArray[np.bool_] = size <= self._limit(self.recipe.data)
         return fits
 
     def _set_apart(
         self, agent: int, refused: list[tuple[int, RejectedLine]], read_ms: int
-    ) -> _Records | None:
+    ) -> Records | None:
         if not refused:
             return None
         lines = [line for _, line in refused]
         datums = self._rejected_codec.encode(rejected.columns(self.recipe, agent, lines))
-        return _Records(
+        return Records(
             owner=np.array([owner for owner, _ in refused], np.int64),
             file=np.array([line.file for line in lines], np.int64),
             first=np.array([line.first for line in lines], np.int64),
@@ -405,7 +321,7 @@ class Press:
             values=add_prefix(self.recipe.rejected_schema.id, datums),
         )
 
-    def _partitions(self, records: _Records) -> Partitions:
+    def _partitions(self, records: Records) -> Partitions:
         """The partition of the data topic's records: one for all of them, or one for each."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:
@@ -417,7 +333,7 @@ class Press:
             missing = np.asarray(records.keys.is_null())
             return np.where(missing, _file_partitions(records, self.recipe.data), by_key)
         spread = np.empty(len(records), np.int64)
-        for file, rows in _files(records):
+        for file, rows in records.files():
             spread[rows] = routing.of_position(file, records.first[rows], count)
         return spread
 
@@ -425,10 +341,10 @@ class Press:
         return min(self.recipe.batch_bytes, topic.limit_bytes)
 
     def _batches(
-        self, agent: int, topic: TopicSnapshot, records: _Records, partitions: Partitions
+        self, agent: int, topic: TopicSnapshot, records: Records, partitions: Partitions
     ) -> Iterator[PressedBatch]:
         """Yields batches partition by partition, none larger than the limit."""
-        sizes = _sizes(records.values, records.keys)
+        sizes = records.sizes
         for partition, rows in _by_partition(len(records), partitions):
             begin = 0
             for end in cuts(sizes if rows is None else sizes[rows], self._limit(topic)):
@@ -437,49 +353,18 @@ class Press:
                 yield PressedBatch(
                     TopicPartition(topic.name, partition),
                     self._batch(agent, records, part),
-                    _distinct(records.owner[part]),
+                    distinct(records.owner[part]),
                     topic is self.recipe.rejected,
                 )
 
-    def _batch(self, agent: int, records: _Records, rows: slice | Int64s) -> EncodedBatch:
-        first = records.first[rows]
-        origins = Origins(
-            agent=np.full(len(first), agent, np.int64),
-            file=records.file[rows],
-            first=first,
-            length=records.length[rows],
-        )
+    def _batch(self, agent: int, records: Records, rows: slice | Int64s) -> EncodedBatch:
         return encode(
             _rows_of(records.values, rows),
             records.times[rows],
-            origins=origins,
+            origins=records.origins(agent, rows),
             keys=None if records.keys is None else _rows_of(records.keys, rows),
             codec=self._compression,
         )
-
-
-def _overlong(reading: Reading) -> tuple[int, RejectedLine]:
-    """Rejects an over-long line or a large hole, of which only the head was read. A range whose
-    head has only NUL bytes is a hole, because a hole and a line are never in one range of this
-    kind.
-    """
-    intent = reading.intent
-    is_hole = nul_bytes(reading.data) == len(reading.data)
-    line = RejectedLine(
-        reason=NUL_BYTES if is_hole else TOO_LONG,
-        detail=_hole_detail(intent.length) if is_hole else "longer than max.line.bytes",
-        line=b"" if is_hole else reading.data,
-        host=reading.host,
-        path=reading.path,
-        file=intent.file,
-        first=intent.first,
-        length=intent.length,
-    )
-    return 0, line
-
-
-def _hole_detail(size: int) -> str:
-    return f"{size:,} NUL bytes are in place of lines"
 
 
 def _check_key(recipe: Recipe, codec: Codec) -> None:
@@ -509,11 +394,6 @@ def _bytes(column: pa.Array) -> pa.BinaryArray:
     return text.cast(pa.binary())
 
 
-def _sizes(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> Int64s:
-    size = line_columns.sizes(values)
-    return size if keys is None else size + line_columns.sizes(keys)
-
-
 def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
     return column[rows] if isinstance(rows, slice) else column.take(pa.array(rows))
 
@@ -523,68 +403,16 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
     if isinstance(partitions, int):
         yield partitions, None
         return
-    for partition in _distinct(partitions):
+    for partition in distinct(partitions):
         rows = np.flatnonzero(partitions == partition)
         yield partition, None if len(rows) == count else rows
 
 
-def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers in rising order. Usually there is only one number."""
-    first = int(numbers[0])
-    if (numbers == first).all():
-        return (first,)
-    return tuple(np.unique(numbers).tolist())
-
-
-def _files(records: _Records) -> Iterator[tuple[int, Int64s]]:
-    """Yields each file of the records, with its rows."""
-    for file in _distinct(records.file):
-        yield file, np.flatnonzero(records.file == file)
-
-
-def _file_partitions(records: _Records, topic: TopicSnapshot) -> Partitions:
-    files = _distinct(records.file)
+def _file_partitions(records: Records, topic: TopicSnapshot) -> Partitions:
+    files = distinct(records.file)
     if len(files) == 1 or topic.partitions == 1:
         return routing.of_file(files[0], topic.partitions)
     partitions = np.empty(len(records), np.int64)
-    for file, rows in _files(records):
+    for file, rows in records.files():
         partitions[rows] = routing.of_file(file, topic.partitions)
     return partitions
-
-
-def _outcomes(
-    agent: int,
-    readings: Sequence[Reading],
-    streams: Sequence[tuple[Source, _Records]],
-    sources: tuple[Source, Source],
-    bucket_ms: int,
-    filtered: Filtered | None,
-) -> list[ReadingOutcome]:
-    """Makes one outcome per reading. The rows of a reading are adjacent, as `owner` is sorted."""
-    outcomes = []
-    for index in range(len(readings)):
-        counts = Counts(bucket_ms)
-        delivered = refused = 0
-        for source, records in streams:
-            begin, end = np.searchsorted(records.owner, [index, index + 1])
-            if begin == end:
-                continue
-            rows = slice(int(begin), int(end))
-            length = records.length[rows]
-            origins = Origins(
-                agent=np.full(len(length), agent, np.int64),
-                file=records.file[rows],
-                first=records.first[rows],
-                length=length,
-            )
-            counts.add(source, records.times[rows], origins)
-            if source == sources[1]:
-                refused += int(length.sum())
-            else:
-                delivered += int(length.sum())
-        left_out = 0
-        if filtered is not None:
-            begin, end = np.searchsorted(filtered.owner, [index, index + 1])
-            left_out = filtered.of(int(begin), int(end)).count(counts, sources[0], agent)
-        outcomes.append(ReadingOutcome(delivered, refused, counts, left_out))
-    return outcomes

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from skidway.agent import events
-from skidway.agent.batches.press import Int64s, Press
+from skidway.agent.batches.press import Press
 from skidway.agent.batches.recipe import Recipe, with_refusal
+from skidway.agent.batches.records import Int64s
 from skidway.agent.batches.rejections import Rejections
 from skidway.agent.cluster.topics import Topics
 from skidway.agent.delivery.outbound import Outbound

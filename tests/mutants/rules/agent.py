@@ -231,10 +231,10 @@ MUTANTS = (
     Mutant(
         "what a line is routed by depends on what it travels with",
         "agent/batches/press.py",
-        """    files = _distinct(records.file)
+        """    files = distinct(records.file)
     if len(files) == 1 or topic.partitions == 1:
 """,
-        """    files = _distinct(records.file)
+        """    files = distinct(records.file)
     if len(files) >= 1 or topic.partitions == 1:
 """,
         (
@@ -1206,7 +1206,7 @@ MUTANTS = (
     ),
     Mutant(
         "an over-long line has the length of what was read of it",
-        "agent/batches/press.py",
+        "agent/batches/framed_lines.py",
         """        length=intent.length,
 """,
         """        length=len(reading.data),

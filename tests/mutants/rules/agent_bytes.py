@@ -46,7 +46,7 @@ MUTANTS = (
     ),
     Mutant(
         "a byte order mark is taken off every range",
-        "agent/batches/press.py",
+        "agent/batches/framed_lines.py",
         "for i, reading in enumerate(self.readings) if not reading.intent.first]",
         "for i, reading in enumerate(self.readings)]",
         (

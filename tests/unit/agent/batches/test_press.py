@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skidway.agent.batches import press as press_module
-from skidway.agent.batches import program_versions, routing
+from skidway.agent.batches import framed_lines, program_versions, routing
 from skidway.agent.batches.press import AHEAD_MS_MAX, Press
 from skidway.agent.batches.recipe import Schema, TopicSnapshot, from_json
 from skidway.agent.batches.source_recipes import recipe_of
@@ -247,7 +246,7 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
 def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
     """The place of a rejected line is found without a look at all other lines, so that a log of
     lines that do not fit does not stop the agent."""
-    lines = press_module._Lines([reading(b"x\n" * 50)], LineFramer())
+    lines = framed_lines.FramedLines([reading(b"x\n" * 50)], LineFramer())
     lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
     lines.rejected(Reject(7, "no-match", ""))
     assert Spied.looks == 0

@@ -1,0 +1,110 @@
+"""The lines of readings, framed, each with its place in its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.agent.batches.filtered import Filtered
+from skidway.agent.batches.records import Int64s, Records
+from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.batches.shape import LeftOut
+from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.byte_order import mark_of
+from skidway.agent.parsing.framing import Framer, Frames, nul_bytes
+from skidway.agent.parsing.parser import NUL_BYTES, TOO_LONG, Reject
+from skidway.agent.values.intents import Reading
+from skidway.kafka.columns import Origins
+
+
+class FramedLines:
+    """The framed lines of some readings, each with its file and its position in this file."""
+
+    def __init__(self, readings: Sequence[Reading], framer: Framer) -> None:
+        self.readings = readings
+        data = readings[0].data if len(readings) == 1 else b"".join(r.data for r in readings)
+        range_ends = np.cumsum([len(reading.data) for reading in readings])
+        self.frames: Frames = framer.frame(data, range_ends)
+        self.owner = np.searchsorted(range_ends, self.frames.first, side="right")
+        self.shift = np.array([r.intent.end for r in readings], np.int64) - range_ends
+        self.files = np.array([r.intent.file for r in readings], np.int64)
+        self.values = line_columns.cut(data, self.frames)
+
+    @property
+    def holes(self) -> Int64s:
+        """The rows that are runs of NUL bytes in place of lines."""
+        is_hole = self.frames.is_hole
+        return np.empty(0, np.int64) if is_hole is None else np.flatnonzero(is_hole)
+
+    def texts(self, encoding: str) -> pa.BinaryArray:
+        """The values without the byte order mark with which a file may begin."""
+        mark, texts = mark_of(encoding), self.values
+        at_beginning = [i for i, reading in enumerate(self.readings) if not reading.intent.first]
+        for row in np.searchsorted(self.owner, at_beginning).tolist() if mark else ():
+            value = texts[row].as_py()
+            if value.startswith(mark):
+                text = pa.array([value[len(mark) :]], pa.binary())
+                texts = pa.concat_arrays([texts[:row], text, texts[row + 1 :]])
+        return texts
+
+    def records(
+        self, rows: Int64s, times: Int64s, values: pa.BinaryArray, keys: pa.BinaryArray | None
+    ) -> Records:
+        owner = self.owner[rows]
+        first = self.frames.first[rows] + self.shift[owner]
+        length = self.frames.length[rows]
+        return Records(owner, self.files[owner], first, length, times, values, keys)
+
+    def origins(self, agent: int, rows: Int64s) -> Origins:
+        owner = self.owner[rows]
+        first = self.frames.first[rows] + self.shift[owner]
+        agents = np.full(len(rows), agent, np.int64)
+        return Origins(agents, self.files[owner], first, self.frames.length[rows])
+
+    def filtered(self, left_out: LeftOut, times: Int64s, rules: Sequence[str]) -> Filtered:
+        origins = self.origins(0, left_out.rows)
+        owner = self.owner[left_out.rows]
+        return Filtered(
+            owner, origins.file, origins.first, origins.length, times, left_out.rule, rules
+        )
+
+    def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
+        row = reject.row
+        owner = int(self.owner[row])
+        reading = self.readings[owner]
+        return owner, RejectedLine(
+            reason=reject.reason,
+            detail=reject.detail,
+            line=b"" if reject.reason == NUL_BYTES else self.values[row].as_py(),
+            host=reading.host,
+            path=reading.path,
+            file=reading.intent.file,
+            first=int(self.frames.first[row] + self.shift[owner]),
+            length=int(self.frames.end[row] - self.frames.first[row]),
+        )
+
+
+def overlong(reading: Reading) -> tuple[int, RejectedLine]:
+    """Rejects an over-long line or a large hole, of which only the head was read. A range whose
+    head has only NUL bytes is a hole, because a hole and a line are never in one range of this
+    kind.
+    """
+    intent = reading.intent
+    is_hole = nul_bytes(reading.data) == len(reading.data)
+    line = RejectedLine(
+        reason=NUL_BYTES if is_hole else TOO_LONG,
+        detail=hole_detail(intent.length) if is_hole else "longer than max.line.bytes",
+        line=b"" if is_hole else reading.data,
+        host=reading.host,
+        path=reading.path,
+        file=intent.file,
+        first=intent.first,
+        length=intent.length,
+    )
+    return 0, line
+
+
+def hole_detail(size: int) -> str:
+    return f"{size:,} NUL bytes are in place of lines"

@@ -1,0 +1,61 @@
+"""Records of one topic, as columns, before they are divided into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.agent.parsing import lines as line_columns
+from skidway.kafka.columns import Origins
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Rows for one topic. owner: for each row the index of its reading, in rising order."""
+
+    owner: Int64s
+    file: Int64s
+    first: Int64s
+    length: Int64s
+    times: Int64s
+    values: pa.BinaryArray
+    keys: pa.BinaryArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    @property
+    def sizes(self) -> Int64s:
+        """The bytes of each record's value and key."""
+        return sizes_of(self.values, self.keys)
+
+    def files(self) -> Iterator[tuple[int, Int64s]]:
+        """Yields each file of the records, with its rows."""
+        for file in distinct(self.file):
+            yield file, np.flatnonzero(self.file == file)
+
+    def origins(self, agent: int, rows: slice | Int64s) -> Origins:
+        """The origins of some of the records."""
+        first = self.first[rows]
+        agents = np.full(len(first), agent, np.int64)
+        return Origins(agents, self.file[rows], first, self.length[rows])
+
+
+def sizes_of(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> Int64s:
+    """The bytes of each value together with its key."""
+    size = line_columns.sizes(values)
+    return size if keys is None else size + line_columns.sizes(keys)
+
+
+def distinct(numbers: Int64s) -> tuple[int, ...]:
+    """The distinct numbers in rising order. Usually there is only one number."""
+    first = int(numbers[0])
+    if (numbers == first).all():
+        return (first,)
+    return tuple(np.unique(numbers).tolist())
