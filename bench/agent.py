@@ -44,6 +44,11 @@ PATTERN = (
     r"(?P<date>\S+) (?P<time>\S+) (?P<pid>\S+) (?P<level>\S+) (?P<component>[^ ]+): (?P<content>.*)"
 )
 WORDS = "%date:word% %time:word% %pid:word% %level:word% %component:char-to:\\x3a%: %content:rest%"
+CELLS = (
+    "%date:char-to:,%,%time:char-to:,%,%pid:char-to:,%,%level:char-to:,%,"
+    "%component:char-to:,%,%content:rest%"
+)
+COLUMNS: Final = ["date", "time", "pid", "level", "component", "content"]
 REGEX: Final = {"type": "regex", "pattern": PATTERN}
 MEMBERS: Final = {
     "time": "string", "level": "string", "component": "string", "pid": "long", "size": "double",
@@ -86,6 +91,8 @@ CASES: Final[Mapping[str, Case]] = {
     "six fields": Case(agent_lines.hdfs, {"parser": REGEX}, WORDS),
     "six fields, CRLF": Case(agent_lines.hdfs, {"parser": REGEX}, WORDS, end="\r\n"),
     "json": Case(agent_lines.members, {"parser": {"type": "json"}}, rsyslog.JSON),
+    "csv": Case(agent_lines.values, {"parser": {"type": "csv", "columns": COLUMNS}}, CELLS),
+    "masked cards": Case(agent_lines.card, {"shape": "mask line for cards"}),
     "stack traces": Case(agent_lines.trace, {"multiline": {"type": "java"}}, start="^[0-9]"),
     "container": Case(agent_lines.contained, {"container": "cri"}),
 }
