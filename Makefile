@@ -165,13 +165,13 @@ unit model: install-dev
 	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign$(if $(IS_BEHIND_TEST), and (random or slow))' tests/$@)
 
 crash conformance e2e: install-dev peers
-	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and not quick)' tests/$@)
+	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and (slow or not quick))' tests/$@)
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
 # those marked `quick` run.
 test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
-	@$(call PYTEST,test-programs,$(DEALT) -m quick tests/crash tests/conformance tests/e2e)
+	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)
 
 test-deep: $(if $(TESTED),,check) $(SUITES)
 

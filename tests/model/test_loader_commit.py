@@ -9,6 +9,7 @@ search can rebuild the loader in any branch.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import random
@@ -241,7 +242,6 @@ class Search:
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
-        self._faults: dict[tuple[Snapshot, bool], str] = {}
         idle = Loader()
         self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
@@ -255,19 +255,11 @@ class Search:
             for label, following in self.successors(world):
                 if following not in seen:
                     seen[following] = (world, label)
-                    fault = self._fault(following)
+                    fault = check(following)
                     assert not fault, f"{fault}: {'; '.join(_way(seen, following))}"
                     queue.append(following)
             assert len(seen) < limit, "the search does not end; the bounds were chosen for it to"
         return len(seen)
-
-    def _fault(self, world: World) -> str:
-        """Checks a state. Many states have the same files, and `check` looks only at the files and
-        at whether a loader is running."""
-        key = (world.files, is_idle(world))
-        if key not in self._faults:
-            self._faults[key] = check(world)
-        return self._faults[key]
 
     def successors(self, world: World) -> Iterator[tuple[str, World]]:
         for index, loader in enumerate(world.loaders):
@@ -388,7 +380,12 @@ def is_idle(world: World) -> bool:
 
 def check(world: World) -> str:
     """Returns the promise that a state breaks, or an empty text if the state breaks no promise."""
-    files = dict(world.files)
+    return _check(world.files, is_idle(world))
+
+
+@functools.lru_cache(maxsize=100_000)  # many states have the same files
+def _check(snapshot: Snapshot, idle: bool) -> str:
+    files = dict(snapshot)
     oldest, known = _checkpoints(files)
     manifests = [
         manifest
@@ -427,9 +424,7 @@ def check(world: World) -> str:
             fault = "the manifests' rows are not those of their offsets"
         if fault:
             return fault
-    if is_idle(world):
-        return _after_another_start(world, rows)
-    return ""
+    return _after_another_start(snapshot, rows) if idle else ""
 
 
 def _read_manifests(
@@ -467,10 +462,10 @@ def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, D
     return oldest, known
 
 
-def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
+def _after_another_start(files: Snapshot, rows: list[tuple[Any, ...]]) -> str:
     """Checks that the next start moves every committed row to its final place, whatever an earlier
     run has left behind. Returns the broken promise, or an empty text."""
-    store = MemoryStore(world.files)
+    store = MemoryStore(files)
     newest = operations.run(commit.begin(TOPIC), store)
     if newest is not None and store.read(layout.columns(TOPIC)) != b"%d" % newest.number:
         return "a start leaves the columns of another load"

@@ -61,8 +61,9 @@ def test_a_share_is_drawn_by_a_text() -> None:
     assert drawn(MUTANTS, 100, "a") == drawn(MUTANTS, 100, "a")
     assert len(drawn(MUTANTS, 2, "a")) == -(-len(MUTANTS) // 2)
     assert sorted(map(_name, drawn(MUTANTS, 1, "a"))) == sorted(map(_name, MUTANTS))
-    firsts = {drawn(MUTANTS, 100, str(number))[0] for number in range(20 * len(MUTANTS))}
-    assert firsts == set(MUTANTS)
+    few = MUTANTS[:40]
+    firsts = {drawn(few, 40, str(number))[0] for number in range(20 * len(few))}
+    assert firsts == set(few)
 
 
 def test_every_rule_has_a_mutant() -> None:

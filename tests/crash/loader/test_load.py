@@ -37,7 +37,7 @@ from tests.crash.loader.conftest import (
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 
-@pytest.fixture(autouse=True, params=["spark", "here"])
+@pytest.fixture(autouse=True, params=[pytest.param("spark", marks=pytest.mark.slow), "here"])
 def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
     """Runs each test twice, once with loads on Spark and once with loads in the loader's own
     process."""
