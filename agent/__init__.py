@@ -21,8 +21,8 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 
 * An intent is a row of the state that promises to send a byte range. The agent sends bytes only
   after the transaction that writes their intent is durable.
-* After a crash the agent sends again the bytes of every intent that the checkpoint has not passed.
-  The agent requires that the file's bytes still have the intent's CRC. It uses the recipe that the
+* After a crash the agent sends again the bytes of every intent that the checkpoint has not passed,
+  if the file's bytes still have the intent's CRC. It makes the records with the recipe that the
   intent names. A recipe consists of the settings, schemas and versions of code that decide which
   records the bytes become.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have. The

@@ -72,7 +72,9 @@ class Topics:
         )
 
     def keep_former(self, topics: Iterable[str]) -> None:
-        """Goes on sealing these data topics, even if the next sources do not name them."""
+        """Continues to seal these data topics, even if no source of the reloaded settings names
+        them.
+        """
         for topic in topics:
             self._former |= {topic, topic + REJECTED_SUFFIX}
 

@@ -175,7 +175,7 @@ class Found:
         self.marks = Marks()
         self.bytes = 0
         self.news: Counter[int] = Counter()
-        """By file: how often records of the file were found."""
+        """By file: how often `add` found records of the file."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""

@@ -360,7 +360,9 @@ class FileReader:
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
-    """Where a long line or hole ends in one of its pieces; None if it goes on."""
+    """The position in `piece` at which a long line or hole ends; None if it continues after the
+    piece.
+    """
     if not is_hole:
         return lines.end_inside(piece)
     end = nul_bytes(piece) // lines.unit * lines.unit
