@@ -42,7 +42,7 @@ class Filtered:
         return found
 
     def of(self, begin: int, end: int) -> Filtered:
-        """The records from `begin` to `end`."""
+        """The records with the indexes `begin` to `end` - 1."""
         rows = slice(begin, end)
         return Filtered(
             self.owner[rows], self.file[rows], self.first[rows], self.length[rows],

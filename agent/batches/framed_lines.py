@@ -1,4 +1,4 @@
-"""The lines of readings, framed, each with its place in its file."""
+"""The lines into which a framer divides readings, each with its position in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The framer and the parser of a recipe."""
+"""Builds the framer of a recipe, which divides bytes into records, and the recipe's parser, which
+makes columns of records.
+"""
 
 from __future__ import annotations
 

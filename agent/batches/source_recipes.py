@@ -1,4 +1,4 @@
-"""The recipe of a source's settings, and the schema of a source that names none."""
+"""The recipe that a source's settings give, and the schema of a source that sets none."""
 
 from __future__ import annotations
 

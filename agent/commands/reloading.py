@@ -18,8 +18,9 @@ from skidway.agent.validation.checks import check_settings
 from skidway.errors import Unreachable
 
 TAKEN_WITHIN_S: Final = 15.0
-"""If no agent has taken the request after this many seconds, no agent runs. A running agent looks
-for requests every second, or every ten seconds while it waits for brokers or for the registry.
+"""If no agent has taken the request after this many seconds, the command gives up. A running agent
+looks for requests every second, or every ten seconds while it waits for brokers or for the
+registry.
 """
 
 ASK_EVERY_S: Final = 0.1

@@ -8,7 +8,7 @@ have, and then decides about the missing records.
                          time of reading. So each record gets the partition and audit bucket
                          that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
-    missing, and behind  lost: the record's partition has later records of the file, so readers
+    missing, too late    lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
     doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
 

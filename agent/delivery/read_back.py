@@ -189,7 +189,9 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone. Readers may have read them before."""
+        """Notes that records of a partition are gone. Readers may have read them before they
+        disappeared.
+        """
         self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:

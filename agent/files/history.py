@@ -205,8 +205,9 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. Even if no look
-        has found a file at the path, an event may have shown such a file to the agent.
+        """Whether files that are younger than the newest known file may be gone. If no look has
+        found a file at the path, the answer is yes if a generation in `fresh` is older than every
+        known file of the path. (Events may have shown known files to the agent.)
         """
         before = look.before.get(base)
         if before is None:

@@ -91,8 +91,8 @@ class FileReader:
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
-        """Takes other intervals, and makes the next turn look at the files that wait for the end of
-        an interval.
+        """Takes the intervals of reloaded settings, and makes the next turn look at the files that
+        wait for the end of an interval.
         """
         self._idle_flush_s, self._close_rotated_s = idle_flush_s, close_rotated_s
         for file in list(self._due):

@@ -308,7 +308,7 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # `tracked.marks` show which bytes are new
+            return Answer.SAME  # like a rewritten file: `tracked.marks` show which bytes are new
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:

@@ -69,8 +69,8 @@ _WHY: Final = {
 
 
 class DateRefused(SkidwayError):
-    """Dates that are written with a date pattern cannot be parsed. at: the index in the pattern at
-    which the reason is.
+    """Dates that are written with a date pattern cannot be parsed. at: the index of the refused
+    part in the pattern.
     """
 
     def __init__(self, at: int, why: str) -> None:
