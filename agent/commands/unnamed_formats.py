@@ -139,7 +139,7 @@ def _columns(first: Sequence[str], line: str) -> dict[str, Any]:
 
 
 def _name(text: str) -> str:
-    """The text as the name of a field; empty if it does not look like a name."""
+    """Makes the name of a field from a text; empty if the text does not look like a name."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_")
     return name if re.match(r"[A-Za-z]", name) and len(name) * 2 > len(text) else ""
 

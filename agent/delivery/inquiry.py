@@ -288,7 +288,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # the tracker looks at the file again before it is read
+            tracked.verified = False  # so the tracker looks at the file again before a read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []

@@ -85,9 +85,9 @@ class Adopts(Protocol):
     """Finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: the compressed file contains a known file, and the agent continues to read the
-        known file in it. UNKNOWN: a later look finds out which file the compressed file contains.
-        index: the number of the source. may_begin: as in `Sighting`.
+        """Returns SAME if the compressed file contains a known file; from then on, the agent reads
+        the known file in it. Returns UNKNOWN if only a later look can find out which file it
+        contains. index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
 

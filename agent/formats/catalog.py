@@ -40,7 +40,9 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as a document, with the same keys as the settings of a source."""
+        """The format as a document. It gives time and first line as `timestamp` and `multiline` of
+        a source.
+        """
         entry: dict[str, Any] = {"what": self.what, "pattern": self.pattern}
         if self.types:
             entry["types"] = dict(self.types)

@@ -31,9 +31,9 @@ class Layout:
 class Piece:
     """A part of a regular expression. at: the index of its directive or text in the pattern. name:
     the name of the directive. kind: a piece of kind `text` ends where the next literal text begins,
-    so such a text must follow; pieces of the kinds `literal`, `fixed`, `trace` and `newline` need
-    no literal text after them. The text of an `optional` piece may be missing in a record. A `mark`
-    matches the codes of a color, or blanks, and becomes no group.
+    so only a `literal` or `optional` piece may follow it; pieces of the kinds `literal`, `fixed`,
+    `trace` and `newline` need no literal text after them. The text of an `optional` piece may be
+    missing in a record. A `mark` matches the codes of a color, or blanks, and becomes no group.
     """
 
     at: int
