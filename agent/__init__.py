@@ -21,8 +21,8 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 
 * An intent is a row of the state that promises to send a byte range. The agent sends bytes only
   after the transaction that writes their intent is durable.
-* After a crash the agent sends again the bytes of every intent that the checkpoint has not passed.
-  The agent requires that the file's bytes still have the intent's CRC. It uses the recipe that the
+* After a crash the agent sends again the bytes of every intent that the checkpoint has not passed,
+  if the file's bytes still have the intent's CRC. It makes the records with the recipe that the
   intent names. A recipe consists of the settings, schemas and versions of code that decide which
   records the bytes become.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
@@ -34,10 +34,10 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 * A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
   this sequence, it ends the file id and gives the file a new file id.
 
-One thread does all the work. The other threads own no state: the watchdog's thread, the thread
-that measures compressed files and the thread that prepares changed settings only pass values to the
-first thread, and the thread of the metrics endpoint only reads values. Each mutable state has one
-owner:
+One thread does all the work. The other threads own no state. Three of them only pass values to the
+first thread: the thread of the library watchdog, the thread that measures compressed files, and the
+thread that prepares changed settings. The thread of the metrics endpoint only reads values. Each
+mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -74,7 +74,7 @@ the disk of the state is full, the agent reads and promises no more bytes.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 
-Reading order, low to high:
+Reading order, from the lowest package to the highest:
 
     parsing        framing (lines in bytes), then lines to columns
     shaping        rules that leave records out, and mask, hash, rename and remove fields

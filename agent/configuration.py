@@ -42,7 +42,7 @@ class Configuration:
         return load(self.options, self.program)
 
     def files(self, sources_dir: Path | None) -> list[Path]:
-        """The files and the directory that the settings are read from. Perhaps not all exist."""
+        """The files and the directory from which the settings are read. Some may not exist."""
         own = self.options.config or settings.DEFAULT_DIRECTORY / f"{self.program}.yml"
         further = [] if sources_dir is None else [sources_dir, *sorted(sources_dir.glob("*.yml"))]
         return [Path(own), *further]
@@ -61,8 +61,8 @@ def load(args: argparse.Namespace, program: str) -> AgentSettings:
 
 
 def with_replays(given: AgentSettings) -> AgentSettings:
-    """Adds the sources of the files that `skidway agent replay` makes. Raises
-    ConfigurationRefused.
+    """For each source with `replay: true`, adds a source that reads the files that `skidway agent
+    replay` makes. Raises ConfigurationRefused if two sources of a topic have `replay: true`.
     """
     replays = [replay_source(each, given.state_dir) for each in given.sources if each.replay]
     topics = [each.topic for each in replays]
@@ -76,8 +76,8 @@ def with_replays(given: AgentSettings) -> AgentSettings:
 
 
 def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
-    """The source of the files that replay the repaired lines of `source`. It reads these files from
-    their beginnings, however old they are.
+    """The source that reads the files with repaired lines of `source`. It reads these files from
+    their beginnings, even if `source` skips old files or begins at the ends of files.
     """
     own = {each.name: getattr(source, each.name) for each in fields(source)}
     directory = escape(str(replay_directory(state_dir, source.topic).absolute()))
@@ -93,7 +93,7 @@ def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
 
 
 def replay_directory(state_dir: Path, topic: str) -> Path:
-    """The directory of the files that replay repaired lines of a topic."""
+    """The directory of the files with repaired lines of a topic."""
     return state_dir / "replay" / topic
 
 

@@ -242,13 +242,15 @@ def file_began(path: str, file: int, begin: int, predecessor: int | None) -> Non
 
 
 def bytes_skipped(topic: str, count: int) -> None:
-    """A file id begins behind bytes that are skipped."""
+    """A new file id begins after the first `count` bytes of its file, which the agent skips."""
     if count:
         _SKIPPED.labels(topic).inc(count)
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """A look found another number of files that are too old to be read. path: one of them."""
+    """The number of a topic's files that are too old to be read differs from that at the last look.
+    size: the bytes of all these files. path: the path of one of them.
+    """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
     _log.info("files_ignored", topic=topic, files=files, bytes=size, path=path)
@@ -268,17 +270,19 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
 
 
 def configuration_differs(since_ms: int | None) -> None:
-    """The files of the configuration differ from what runs since this time, or do not differ."""
+    """The time (ms) since which the files of the configuration differ from the settings with which
+    the agent runs; None if they do not differ.
+    """
     _CONFIGURATION.set(0 if since_ms is None else since_ms / 1000)
 
 
 def reloaded(changes: Sequence[str]) -> None:
-    """The agent runs with the settings that its files have now."""
+    """The agent has taken the changed settings from its files."""
     _RELOADS.labels("taken").inc()
     _log.info("settings_reloaded", changes=list(changes))
 
 
 def reload_refused(reason: str) -> None:
-    """The agent goes on with the settings that it has."""
+    """The agent could not take the settings in its files, and continues with its old settings."""
     _RELOADS.labels("refused").inc()
     _log.error("reload_refused", reason=reason)

@@ -3,7 +3,7 @@
     mail            the durable outbox; a message is written in the transaction that it reports
     announcements   which file a file id names, and when the file id is closed
     register        file ids announced, announced again, closed
-    deltas          numbered messages with counts of passed records, and with declared losses
+    deltas          numbered messages: counts of records that the checkpoint passed, declared losses
     sealing         the time up to which deltas contain all lines of the files
     set_backs       the greatest time that the clock showed before it was set back
     leaving         the last words (final seals) of an agent that leaves for good

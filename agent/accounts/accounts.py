@@ -73,7 +73,9 @@ class Accounts:
         self._deltas = Deltas(self._sender, number, size, self._mail, state.touched, sums, losses)
 
     def take_settings(self, settings: AgentSettings) -> None:
-        """Takes other intervals. The size of buckets and `lateness.ms` must be the same."""
+        """Takes the intervals of reloaded settings. The bucket size and `lateness.ms` must not have
+        changed.
+        """
         self._settings = settings
         self._cut_at = self._seal_at = 0.0
 
@@ -123,8 +125,8 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares that some files without a file id are lost. The loss names one new file id for
-        all of these files together.
+        """Declares the loss of files that never got a file id. In the loss, one new file id stands
+        for all of these files together.
         """
         events.unseen(unseen)
         loss = Loss(

@@ -3,9 +3,9 @@ last word. Also says what prevents a last word.
 
     look       as for every seal, the agent notes the wall time W and the last used number `at`,
                scans the patterns, and notes how long each file is
-    at rest    if the checkpoint has passed all bytes of the files at the time of the look, no line
-               of the topic is under way: this seal is the last word, and the agent stops reading
-               the topic
+    at rest    if the checkpoint has already passed all bytes that the files have at the look, no
+               line of the topic is under way: this seal is the last word, and the agent stops
+               reading the topic
     otherwise  this seal is an ordinary seal, sent when the checkpoint has passed the bytes; the
                next look decides anew
     disturbed  if the files have more bytes than at that look, are unreadable, or may differ from
@@ -48,7 +48,7 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # by topic: the value of `doubts` when the last word was decided
+        # by topic at rest: the value of `Noted.doubts` when the agent decided to send the last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 

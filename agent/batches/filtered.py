@@ -16,8 +16,9 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Records that rules left out. owner: for each of them the index of its reading, in rising
-    order. times: their event times (ms). rule: the index of the rule among `rules`.
+    """Records that rules left out. owner: for each record, the index of its reading; the indexes
+    never decrease. times: the records' event times (ms). rule: for each record, the index in
+    `rules` of the rule that left it out.
     """
 
     owner: Int64s
@@ -41,7 +42,7 @@ class Filtered:
         return found
 
     def of(self, begin: int, end: int) -> Filtered:
-        """The records from `begin` to `end`."""
+        """The records with the indexes `begin` to `end` - 1."""
         rows = slice(begin, end)
         return Filtered(
             self.owner[rows], self.file[rows], self.first[rows], self.length[rows],

@@ -1,4 +1,4 @@
-"""The lines of readings, framed, each with its place in its file."""
+"""The lines into which a framer divides readings, each with its position in its file."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ class FramedLines:
 
     @property
     def holes(self) -> Int64s:
-        """The rows that are runs of NUL bytes in place of lines."""
+        """The rows that are holes: runs of NUL bytes in place of lines."""
         is_hole = self.frames.is_hole
         return np.empty(0, np.int64) if is_hole is None else np.flatnonzero(is_hole)
 
     def texts(self, encoding: str) -> pa.BinaryArray:
-        """The values without the byte order mark with which a file may begin."""
+        """The values of all rows. If a file begins with a byte order mark, the value of the file's
+        first row is returned without this mark.
+        """
         mark, texts = mark_of(encoding), self.values
         at_beginning = [i for i, reading in enumerate(self.readings) if not reading.intent.first]
         for row in np.searchsorted(self.owner, at_beginning).tolist() if mark else ():
@@ -87,9 +89,9 @@ class FramedLines:
 
 
 def overlong(reading: Reading) -> tuple[int, RejectedLine]:
-    """Rejects an over-long line or a large hole, of which only the head was read. A range whose
-    head has only NUL bytes is a hole, because a hole and a line are never in one range of this
-    kind.
+    """Rejects an over-long line or a large hole, that is, a long run of NUL bytes. `reading` has
+    only the head of the line or hole. If the head has only NUL bytes, the whole range is a hole,
+    because such a range never contains both a hole and a line.
     """
     intent = reading.intent
     is_hole = nul_bytes(reading.data) == len(reading.data)

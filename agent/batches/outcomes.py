@@ -22,7 +22,7 @@ def outcomes(
     bucket_ms: int,
     filtered: Filtered | None,
 ) -> list[ReadingOutcome]:
-    """Makes one outcome per reading. The rows of a reading are adjacent, as `owner` is sorted."""
+    """Makes one outcome for each reading. `owner` is sorted, so each reading has adjacent rows."""
     outcomes = []
     for index in range(len(readings)):
         counts = Counts(bucket_ms)

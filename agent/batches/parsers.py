@@ -1,4 +1,6 @@
-"""The framer and the parser of a recipe."""
+"""Builds the framer of a recipe, which divides bytes into records, and the recipe's parser, which
+makes columns of records.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ from skidway.schemas.codec import Codec
 def framer_of(recipe: Recipe) -> Framer:
     """The recipe's framer. Raises ConfigurationRefused."""
     if recipe.is_replay:
-        return LineFramer()  # one line of a replay has a whole record
+        return LineFramer()  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:
         return LineFramer(recipe.encoding)
     return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
@@ -46,7 +48,7 @@ def framer_of(recipe: Recipe) -> Framer:
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
     """The recipe's parser, which fills the fields of the schema except those of `added_fields`.
-    Raises ConfigurationRefused if it does not fit the schema.
+    Raises ConfigurationRefused if the parser does not fit the schema.
     """
     try:
         schema = _schema_of_parser(recipe, codec)
@@ -74,7 +76,9 @@ def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
 
 
 def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
-    """What adds the fields that do not come from a record's bytes. Raises ConfigurationRefused."""
+    """Returns the object that adds the fields whose values come from `path.pattern` and `fields`,
+    and not from a record's bytes. Raises ConfigurationRefused.
+    """
     try:
         return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema)
     except ConfigurationRefused as error:
@@ -84,7 +88,8 @@ def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
 def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:
     if recipe.container is None:
         return _decoding(recipe, schema)
-    # The texts are decoded after their parts are joined, because a runtime may divide characters.
+    # A container runtime may divide a line inside a character. So ContainerParser joins the parts
+    # of a line before it decodes the line.
     return ContainerParser(recipe.container, _decoding(recipe, without_fields(schema)), schema)
 
 
@@ -123,7 +128,9 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
-    """The parsers of the prefix and of the object, each with the fields that it fills."""
+    """The parser for JSON objects behind a prefix. It consists of two parsers, one for the prefix
+    and one for the object; each of them fills its own fields.
+    """
     groups = prefix_groups(pattern, group)
     times = [name in groups for name in recipe.time_fields]
     if any(times) and not all(times):

@@ -6,7 +6,7 @@ depend only on the intents, the bytes and the recipe.
 
 Readings of several files are pressed together if they share the recipe and the moment of reading.
 So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
-The other records of these readings never change what a record becomes.
+What a record becomes never depends on the other records that are pressed with it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
 _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
-"""The details of rejects for these reasons never quote a value."""
+"""If a line is rejected for one of these reasons, the detail of the reject never quotes a value. So
+the rules of `shape` need not change the detail.
+"""
 
 _TERMINATOR_BYTES_MAX = 2
 
@@ -140,7 +142,7 @@ class Press:
         if self._shape is not None:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # its parser adds the fields, because each line has a path of its own
+        if recipe.is_replay:  # the parser adds the fields: each line has its own path
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)
@@ -231,8 +233,9 @@ class Press:
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:
-        """Takes a repaired line that is rejected again out of its envelope. Its place is that of
-        the line that was rejected first, so that people find it.
+        """If a repaired line is rejected again, takes the line out of its envelope, and gives it
+        the host and path of the line that was rejected first, so that people find that line.
+        Returns any other line unchanged.
         """
         envelope = replayed.read(line.line) if self.recipe.is_replay else None
         if envelope is None:
@@ -246,7 +249,9 @@ class Press:
         )
 
     def _shown(self, refused: list[tuple[int, RejectedLine]]) -> list[tuple[int, RejectedLine]]:
-        """The rejected lines without what rules mask, hash or remove."""
+        """The rejected lines, without the values that the rules mask, hash or remove (see
+        `RejectedText`).
+        """
         assert self._shape is not None
         text = self._shape.rejected
         if text.is_whole:

@@ -73,7 +73,7 @@ def program_of(recipe: Recipe) -> str:
     if rules:
         names.append(f"shape-{SHAPE_VERSION}")
     if recipe.hash_key_location:
-        # Another key makes other records, as another version of a library does.
+        # With another key, the rules `hash` write other values, so other records come out.
         names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")
     return " ".join(names)
 
@@ -87,8 +87,10 @@ _version = cache(version)
 
 
 def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
-    """The recipe's rules; none if this program refuses their text. Then the names of versions lack
-    that of the rules, so promises of the recipe are read back."""
+    """The recipe's rules. Returns no rules if this program refuses their text. In that case
+    `program_of` does not name SHAPE_VERSION, so the versions differ from those of the recipe. The
+    agent then reads the recipe's intents back from the brokers.
+    """
     try:
         return parse(recipe.shape)
     except ConfigurationRefused:
@@ -96,8 +98,9 @@ def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
 
 
 def key_of(recipe: Recipe) -> HashKey | None:
-    """The key of the recipe's rules `hash`; None if it has no such rules. A process reads each file
-    once, so that it never makes records with two keys. Raises ConfigurationRefused.
+    """The key with which the recipe's rules `hash` compute their values; None if the recipe has no
+    such rules. A process reads each key file only once. So even if the file changes, the process
+    never makes records with two keys. Raises ConfigurationRefused.
     """
     return _key(recipe.hash_key_location) if recipe.hash_key_location else None
 
@@ -111,7 +114,7 @@ def _key_fingerprint(path: str) -> str:
     try:
         return _key(path).fingerprint
     except ConfigurationRefused:
-        return "unreadable"  # a press of this recipe cannot be made, and says why
+        return "unreadable"  # Press refuses such a recipe, and its error says why
 
 
 @cache

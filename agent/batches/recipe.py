@@ -17,7 +17,7 @@ from skidway.agent.parsing.multiline import Rule
 from skidway.errors import ConfigurationRefused
 
 _BY_NAME: Final = ("json", "logfmt")
-"""The types of parsers that fill fields by the names that a line has."""
+"""Parsers of these types find the names of the fields in the line itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class TopicSnapshot:
 class Recipe:
     """Together with a file's bytes, a recipe decides which records the agent makes from them.
 
-    shape: the text of the rules that shape records. parsed_schema: the schema of the records before
-    these rules, if they change the fields; empty if it is the same as after the rules.
+    shape: the text of the rules that shape records. parsed_schema: the schema that records have
+    before the rules are applied; empty if the rules do not change the fields.
     """
 
     program: str
@@ -79,7 +79,7 @@ class Recipe:
 
     @property
     def fills_by_name(self) -> bool:
-        """Whether the parser fills fields by the names in the records."""
+        """Whether the parser finds the names of the fields in the records."""
         return fills_by_name(self.parser, self.json_field)
 
     def to_json(self) -> str:
@@ -142,11 +142,11 @@ _REFUSED = " refused"
 
 
 def fills_by_name(parser: str, json_field: str | None) -> bool:
-    """Whether a parser fills fields by the names in the records. parser: its type."""
+    """Whether a parser finds the names of the fields in the records. parser: the parser's type."""
     return parser in _BY_NAME or json_field is not None
 
 
 def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
-    """The error with the name of the source's topic before it."""
+    """The error, with the name of the source's topic at the beginning of its text."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))

@@ -17,7 +17,9 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Rows for one topic. owner: for each row the index of its reading, in rising order."""
+    """Rows for one topic. owner: for each row, the index of its reading; the indexes never
+    decrease.
+    """
 
     owner: Int64s
     file: Int64s

@@ -26,9 +26,9 @@ FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
     """One rejected line. first, length: the line's position in its file, and its length in bytes.
-    The origin of the line's record contains both. original: the origin (agent, file, first byte)
-    of the line that was rejected first, if this line is a repaired one; host and path are then
-    those of that line.
+    The origin of the line's record contains both. original: if this line is a repaired line that
+    was rejected again, the origin (agent, file, first byte) of the line that was rejected first. In
+    that case, host and path are also those of the line that was rejected first.
     """
 
     reason: str

@@ -3,8 +3,9 @@
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
-The rules see each record as the parser makes it. A record that is not UTF-8 is rejected first, so
-that no rule leaves out a record that would be rejected without this rule.
+The rules see each record as the parser makes it. A record with a text field that is not UTF-8 is
+rejected before the rules are applied. So no rule leaves out a record that would be rejected without
+this rule.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that rules left out. rows: for each of them the index of its line. event_ms: its
-    event time, or NO_TIME. rule: the index of the rule among `RecordShape.filters`.
+    """Records that rules left out. rows: for each record, the index of its line. event_ms: for each
+    record, its event time (ms), or NO_TIME. rule: for each record, the index in
+    `RecordShape.filters` of the rule that left it out.
     """
 
     rows: Int64s
@@ -54,10 +56,10 @@ def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
 
 
 class RecordShape:
-    """A recipe's rules. parsing: the recipe whose schema is that of the records before the rules,
-    and before: the codec of this schema.
-    filters: the names of the rules that leave records out. rejected: what the rules leave of
-    rejected lines. Raises ConfigurationRefused if the rules do not fit the records.
+    """Applies a recipe's rules. parsing: the recipe with the schema that records have before the
+    rules. before: the codec of that schema. filters: the names of the rules that leave records out.
+    rejected: applies the rules to rejected lines. Raises ConfigurationRefused if the rules do not
+    fit the records.
     """
 
     def __init__(self, recipe: Recipe, codec: Codec) -> None:
@@ -73,13 +75,13 @@ class RecordShape:
         self._private = private_names(rules)
         before = self.before.arrow_schema
         if recipe.parsed_schema and recipe.fills_by_name:
-            before = Codec(whole).arrow_schema  # with members that are removed unseen
+            before = Codec(whole).arrow_schema  # has also removed fields that no parser fills
         self._after = check(recipe.shape, rules, before)
         _check_schema(self._after, codec)
 
     def apply(self, parsed: Parsed, origins: Origins) -> tuple[Parsed, LeftOut, list[Reject]]:
-        """Returns the records that are kept, those that rules left out, and rejects. origins: those
-        of the rows of `parsed`.
+        """Returns the records that are kept, the records that rules left out, and rejects. origins:
+        the origins of the rows of `parsed`.
         """
         fit, rejects = _valid(parsed)
         if rejects:
@@ -97,8 +99,9 @@ class RecordShape:
         return shaped, left_out, rejects
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with all fields, in the schema's types. A parser leaves out fields that get
-        their default."""
+        """Adds the fields that the parser left out because they get their default. Removes private
+        members from the maps of further members.
+        """
         for field in self.before.arrow_schema:
             if batch.schema.get_field_index(field.name) < 0:
                 column = self.before.default_column(field.name, batch.num_rows)
@@ -109,8 +112,8 @@ class RecordShape:
         return batch
 
     def _without_private(self, extra: pa.Array) -> pa.Array:
-        """The maps of further members without the members that rules mask, hash or remove. Such a
-        member is there if its value has another type than its field.
+        """The maps of further members, without the members that rules mask, hash or remove. A map
+        contains such a member if the member's value does not have the type of its field.
         """
         maps = [
             None if each is None else [(name, x) for name, x in each if name not in self._private]
@@ -120,7 +123,7 @@ class RecordShape:
 
 
 def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
-    """Which rows have only UTF-8 in their texts, and rejects for the others."""
+    """Which rows have only UTF-8 in their texts, and a reject for each of the other rows."""
     fit = np.ones(len(parsed.rows), np.bool_)
     rejects: list[Reject] = []
     for field, column in zip(parsed.batch.schema, parsed.batch.columns, strict=True):
@@ -145,7 +148,7 @@ def _chosen(parsed: Parsed, rows: Int64s) -> Parsed:
 
 
 def _check_schema(after: pa.Schema, codec: Codec) -> None:
-    """Refuses a schema with a field that the rules remove, and that has no default."""
+    """Refuses a schema if the rules remove one of its fields, and this field has no default."""
     for field in codec.arrow_schema:
         if after.get_field_index(field.name) < 0:
             try:

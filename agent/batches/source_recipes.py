@@ -1,4 +1,4 @@
-"""The recipe of a source's settings, and the schema of a source that names none."""
+"""The recipe that a source's settings give, and the schema of a source that sets none."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def recipe_of(
     rejected_schema: Schema,
     batch_bytes: int,
 ) -> Recipe:
-    """The recipe for bytes that are read from now on. With `encoding: utf-16`, it is the recipe for
-    little-endian files.
+    """The recipe for bytes that are read from now on. With `encoding: utf-16`, this recipe is only
+    for little-endian files; `big_endian` returns the recipe for the others.
     """
     time, multiline = source.timestamp, source.multiline
     has_names = fills_by_name(source.parser.type, source.parser.json_field)
@@ -75,14 +75,14 @@ def recipe_of(
 
 def big_endian(source: SourceSettings, recipe: Recipe) -> Recipe | None:
     """The recipe for those files of a source that begin with a big-endian byte order mark; None if
-    the source does not ask for the mark.
+    the source's encoding is not `utf-16`.
     """
     return replace(recipe, encoding=UTF_16BE) if source.encoding == UTF_16 else None
 
 
 def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
-    source or its groups are refused.
+    source, the pattern's groups, or the rules of `shape` cannot be used.
     """
     text, rules = _derived_before_rules(source), parse(source.shape or "")
     if not changes_fields(rules):
@@ -92,7 +92,9 @@ def derived_schema(source: SourceSettings) -> str:
 
 
 def _parsed_schema(source: SourceSettings, text: str) -> str:
-    """The schema of the records before the rules, if it differs from `text`, the one after them."""
+    """The schema of the records before the rules are applied; empty if the rules do not change the
+    fields. text: the schema of the records after the rules.
+    """
     rules = parse(source.shape or "")
     if not changes_fields(rules):
         return ""
@@ -105,7 +107,7 @@ def _parsed_schema(source: SourceSettings, text: str) -> str:
 
 
 def _derived_before_rules(source: SourceSettings) -> str:
-    parser = source.parser  # not json, because the settings require a schema for json
+    parser = source.parser  # never json: for json, the settings require a schema
     times = [] if source.timestamp is None else source.timestamp.fields
     optional: list[str] = []
     with_time = source.timestamp is not None

@@ -37,7 +37,9 @@ class Destination:
 
     @property
     def recipe_of_big_endian(self) -> Recipe | None:
-        """The recipe for files that begin with a big-endian byte order mark, if it is another."""
+        """The recipe for files that begin with a big-endian byte order mark; None if the source's
+        encoding is not `utf-16`.
+        """
         return big_endian(self.settings, self.recipe)
 
     def tailed(self) -> TailedSource:

@@ -72,7 +72,9 @@ class Topics:
         )
 
     def keep_former(self, topics: Iterable[str]) -> None:
-        """Goes on sealing these data topics, even if the next sources do not name them."""
+        """Continues to seal these data topics, even if no source of the reloaded settings names
+        them.
+        """
         for topic in topics:
             self._former |= {topic, topic + REJECTED_SUFFIX}
 
@@ -81,8 +83,8 @@ class Topics:
         source of its rejected topic.
 
         The result includes topics that only earlier settings named. The agent no longer reads files
-        for these topics, and has declared their unread bytes. So the agent can go on sealing these
-        topics, and the audit need not wait for them.
+        for these topics, and has declared their unread bytes lost. So the agent can go on sealing
+        these topics, and the audit need not wait for them.
         """
         found = {}
         for topic in self._former:

@@ -40,7 +40,9 @@ NAMED_LEAST: Final = 0.95
 """If at least this share of the bytes fits a format with a name, the format is proposed."""
 
 INDENTED_LEAST: Final = 0.05
-"""If no format fits, lines are joined if at least this share of the lines is indented."""
+"""If no format fits, and at least this share of the lines is indented, the proposal joins each
+indented line to the line before it.
+"""
 
 TOPIC_CHARACTERS_MAX: Final = 100
 
@@ -56,8 +58,9 @@ _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A proposal. path: the file. what: what the log looks like. block: the source for agent.yml.
-    schema: the schema of the rows, as JSON text; None if the agent derives it.
+    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as it
+    stands in agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the
+    schema from the source.
     """
 
     path: Path
@@ -97,12 +100,16 @@ class _Sample:
 
     @property
     def pod(self) -> re.Match[str] | None:
-        """Namespace, pod and container, if the file lies where kubelet puts it."""
+        """If the file is a container's log at a path that kubelet gives to such logs, the match
+        with the path's namespace and container; otherwise None.
+        """
         return _POD.search(str(self.path)) if self.more.get("container") == CRI else None
 
     @property
     def paths(self) -> list[str]:
-        """The patterns of the files. A container's files are those of all its pods."""
+        """The patterns for the setting `paths`. For a container's log, the pattern matches the logs
+        of this container in all pods of its namespace.
+        """
         pod = self.pod
         if pod is None:
             return [glob.escape(str(self.path))]
@@ -122,14 +129,14 @@ def guess(path: Path, lines_max: int) -> Guess:
     sample = _read(path.absolute(), lines_max)
     try:
         as_json = _as_json(sample)
-    except (SkidwayError, RecursionError):  # its lines have no schema that the agent can fill
+    except (SkidwayError, RecursionError):  # the agent can fill no schema that fits the lines
         as_json = None
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
     if unnamed is not None and (
         best is None
-        or unnamed.what == _LEVEL  # syslog's format would take the level for the host
+        or unnamed.what == _LEVEL  # syslog's format would read the level as the host
         or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
     ):
         best = unnamed
@@ -139,7 +146,7 @@ def guess(path: Path, lines_max: int) -> Guess:
 
 
 def _with_reasons(found: Guess) -> Guess:
-    """The proposal, with the most frequent reason why lines do not fit."""
+    """The proposal, with a note that says for which reason most of the unfit lines do not fit."""
     reasons = Counter(each.detail for each in found.preview.rejects)
     ((reason, count),) = reasons.most_common(1)
     note = f"{count:,} lines do not fit the schema ({reason}). Change the schema, or these lines."
@@ -176,7 +183,7 @@ def _read(path: Path, lines_max: int) -> _Sample:
 
 
 def _on_error(texts: list[bytes]) -> dict[str, str]:
-    """The setting for texts that are not all UTF-8."""
+    """If some of the texts are not UTF-8, the setting `on_error: replace`; otherwise no setting."""
     try:
         for each in texts:
             each.decode()
@@ -186,7 +193,7 @@ def _on_error(texts: list[bytes]) -> dict[str, str]:
 
 
 def _as_json(sample: _Sample) -> Guess | None:
-    """A proposal for lines of JSON objects; None if they are none."""
+    """A proposal for a log whose lines are JSON objects; None if too few lines look so."""
     objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
     if objects < SHARE_LEAST * len(sample.texts):
         return None
@@ -215,7 +222,7 @@ _SAVE: Final = ("Save the schema with `--schema` and name the file in `schema`."
 
 
 def _with_further_fields(schema: str, sample: _Sample) -> str:
-    """The schema, with the fields that do not come from members."""
+    """The schema, with the additional fields that do not come from members of the JSON objects."""
     further: list[tuple[str, str, object]] = []
     if sample.more.get("container") == CRI:
         further = [(name, "string", "") for name in ("namespace", "pod", "container")]
@@ -232,7 +239,7 @@ def _with_further_fields(schema: str, sample: _Sample) -> str:
 
 
 def _times(texts: list[bytes]) -> list[tuple[str, str]]:
-    """Members that may be the time of a line, each with its format."""
+    """Members that may contain the time of a line, each with the format of this time."""
     found = []
     for text in texts[:10]:
         try:
@@ -255,7 +262,9 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
 
 
 def _as_format(sample: _Sample) -> Guess | None:
-    """The proposal with the format that fits best; None if this source can have no format."""
+    """The proposal with the named format that fits best; None if no named format can be used with
+    this file's other settings.
+    """
     best: Guess | None = None
     for name, form in catalog.formats().items():
         try:
@@ -271,8 +280,8 @@ def _as_format(sample: _Sample) -> Guess | None:
 
 
 def _as_unnamed(sample: _Sample) -> Guess | None:
-    """The proposal for values with a delimiter, pairs, or JSON objects behind a prefix that fits
-    best; None if the log is none of these.
+    """The best of the proposals for values with a delimiter, for key=value pairs, and for JSON
+    objects behind a prefix; None if the log looks like none of these.
     """
     texts = [text.decode("utf-8", "replace") for text in sample.texts]
     proposals = [
@@ -317,7 +326,7 @@ def _names_zone(form: catalog.Format) -> bool:
 
 
 def _as_raw(sample: _Sample) -> Guess:
-    """The proposal for lines of which no format is known."""
+    """The proposal for a log of unknown format. It does not parse the records."""
     indented = sum(text[:1] in (b" ", b"\t") for text in sample.texts)
     if indented >= INDENTED_LEAST * len(sample.texts):
         multiline = MultilineSettings(type="indented")

@@ -44,10 +44,10 @@ mkdir -p /etc/skidway && {{ test -e /etc/skidway/agent.yml || {{
 
 
 def snippet(wheels: Path) -> str:
-    """The commands that install from a directory of wheels. The directory must exist on the
-    host, but need not exist here.
+    """The commands that install from a directory of wheels. The directory must exist on the host on
+    which the commands will run, but need not exist on this machine.
 
-    Raises UsageError for a directory that exists here and has no wheels.
+    Raises UsageError if the directory exists on this machine but has no wheels.
     """
     manifest = _manifest(wheels)
     release = str(manifest.get("version") or version("skidway"))

@@ -1,8 +1,9 @@
-"""`skidway agent reload`: asks the running agent to read its settings anew, and waits for what it
-answers.
+"""`skidway agent reload`: asks the running agent to read its settings anew, and waits for the
+answer.
 
-The command checks the settings first, so it names most mistakes without the agent. The agent checks
-them again, because it may read other files, for example in another container.
+The command checks the settings first. So it can report most mistakes without asking the agent. The
+agent checks its settings again, because it may read other files than the command, for example if
+the agent runs in another container.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from skidway.agent.validation.checks import check_settings
 from skidway.errors import Unreachable
 
 TAKEN_WITHIN_S: Final = 15.0
-"""An agent that runs looks for requests every second, or every ten seconds while it waits for
-brokers or for the registry."""
+"""If no agent has taken the request after this many seconds, the command gives up. A running agent
+looks for requests every second, or every ten seconds while it waits for brokers or for the
+registry.
+"""
 
 ASK_EVERY_S: Final = 0.1
 
 
 def reload(settings: AgentSettings, timeout_s: float) -> Answer:
-    """Returns the agent's answer. Raises Unreachable if there is none, and ConfigurationRefused if
-    the settings cannot work."""
+    """Returns the agent's answer. Raises Unreachable if no answer comes, and ConfigurationRefused
+    if the settings cannot work.
+    """
     check_settings(settings)
     if is_stopped(settings.state_dir):
         raise Unreachable(f"no agent runs with state.dir {settings.state_dir}")

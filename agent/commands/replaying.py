@@ -1,11 +1,13 @@
 """`skidway agent replay` and `replayed`: sends repaired lines once, and counts rejected lines.
 
-    <state.dir>/replay/<topic>/<time>-<random>.replay    what the agent tails (parsing.replayed)
+    <state.dir>/replay/<topic>/<time>-<random>.replay    tailed by the agent (parsing.replayed)
 
-The files are the record of what was replayed: a rejected line whose origin is in one of them is
-never replayed again. A file appears whole, by a rename. So if the command is killed, a second call
-replays what the first one did not. People delete the files, when the rejected topic no longer has
-their lines.
+The command writes repaired lines to such files, and the agent sends these lines. The files also
+show which lines were replayed: if the origin of a rejected line is in one of the files, the command
+does not replay this line again. The command writes each file under another name first, and renames
+it when it is complete. So if the command is killed, a second call replays the lines that the first
+call did not replay. No program deletes the files. People may delete a file when the rejected topic
+no longer has its lines.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from skidway.schemas.client import RegistryClient
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
 
 INPUT_BYTES_MAX: Final = 256 << 20
-"""A larger file of repaired lines must be divided."""
+"""If a file of repaired lines is larger, the command refuses it, and people must divide it."""
 
 UNFIT_SHOWN_MAX: Final = 3
 
@@ -44,13 +46,13 @@ Key = tuple[int, int, int]
 
 
 class NotReplayed(SkidwayError):
-    """Nothing was replayed, because a line cannot be."""
+    """One of the lines cannot be replayed, so no line was replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a call did: how many lines of each topic it replayed, how many had been replayed before,
-    and how many will be rejected again.
+    """What a call of the command did. lines: by topic, how many lines it replayed. before: how many
+    lines had been replayed before. unfit: how many of the replayed lines will be rejected again.
     """
 
     lines: dict[str, int]
@@ -59,8 +61,9 @@ class Replayed:
 
 
 def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replayed:
-    """Replays repaired lines. Raises SkidwayError, and then has replayed nothing, unless the disk
-    failed between the files of two topics.
+    """Replays repaired lines. If it raises SkidwayError, it has replayed no line, with one
+    exception: if the disk fails after the file of one topic was written, the lines of this topic
+    are replayed.
 
     also_unfit: whether to replay lines that the source would reject again.
     """
@@ -95,7 +98,9 @@ def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replay
 
 
 def read(file: TextIO) -> list[Envelope]:
-    """Reads repaired lines. Raises NotReplayed, which names the line that is none."""
+    """Reads repaired lines. Raises NotReplayed if one of them cannot be replayed; the error says
+    which.
+    """
     found: dict[Key, int] = {}
     envelopes = []
     size = 0
@@ -130,8 +135,9 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
 
 
 def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
-    """By reason: how many lines of a topic were rejected, how many of these were replayed, how many
-    are rejects of replays, and how many are still rejected. Raises SkidwayError, KafkaError.
+    """By reason: how many lines of a topic were rejected, how many of these are replayed lines that
+    were rejected again, how many were replayed, and how many were not replayed. Raises
+    SkidwayError, KafkaError.
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}
@@ -154,7 +160,7 @@ def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
 
 
 def sentences(done: Replayed) -> Iterator[str]:
-    """What a call did, in words."""
+    """Says in words what a call of the command did."""
     for topic, count in sorted(done.lines.items()):
         yield f"{count:,} lines for topic {topic}"
     if done.unfit:
@@ -244,7 +250,9 @@ def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
 
 
 def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
-    """If root runs the command, gives what it made to the agent's user, who has to read it."""
+    """If root runs the command, makes the agent's user the owner of the new file and its
+    directories, because the agent has to read the file.
+    """
     owner = state_dir.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
         for path in paths:

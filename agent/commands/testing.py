@@ -1,4 +1,4 @@
-"""`skidway agent test FILE`: what the lines of a file would become."""
+"""`skidway agent test FILE`: shows which rows and rejects the lines of a file would become."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from skidway.schemas.client import RegistryClient
 
 
 def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceSettings:
-    """The source that reads a file: that of the topic, or else the first whose patterns match the
-    path, or else the only one. Raises ConfigurationRefused if no source is meant.
+    """The source that reads a file. If `topic` is given, this is the topic's source. Otherwise it
+    is the first source with a pattern that matches the path, or the only source if there is just
+    one. Raises ConfigurationRefused if there is no such source.
     """
     sources = [each for each in settings.sources if not isinstance(each, ReplaySource)]
     if topic is not None:
@@ -66,7 +67,7 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
 
 
 def render(made: Preview) -> str:
-    """The rows and rejects for people."""
+    """The rows and rejects as a text for people."""
     lines = []
     for each in made.document():
         place = f"byte {each['first']:,}"
@@ -89,8 +90,8 @@ def render(made: Preview) -> str:
 
 
 def as_lines(made: Preview) -> list[str]:
-    """One line of JSON for each row, reject or record that a rule leaves out, for a file of
-    expected results.
+    """One line of JSON for each row, for each reject, and for each record that a rule leaves out.
+    People can store these lines as a file of expected results (see `difference`).
     """
     return [json.dumps(each, default=str, sort_keys=True) for each in made.document()]
 

@@ -19,7 +19,9 @@ LOOKED_AT_MAX: Final = 200
 """How many lines the functions look at."""
 
 SHARE_LEAST: Final = 0.8
-"""A log looks like something if at least this share of its lines does."""
+"""A log counts as values with a delimiter, as pairs, or as JSON objects behind a prefix, if at
+least this share of its lines looks like that.
+"""
 
 COLUMNS_LEAST: Final = 3
 PAIRS_LEAST: Final = 2
@@ -39,7 +41,9 @@ _PREFIXES: Final = (
 
 
 def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Values with a delimiter: at least COLUMNS_LEAST in nearly every line, always as many."""
+    """Settings for values with a delimiter. A log has such values if nearly all lines have the same
+    number of values, and this number is at least COLUMNS_LEAST.
+    """
     lines = texts[:LOOKED_AT_MAX]
     best: tuple[int, str] | None = None
     for delimiter in DELIMITERS:
@@ -66,7 +70,9 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Pairs: at least PAIRS_LEAST in nearly every line, and hardly a word that is no pair."""
+    """Settings for key=value pairs. A log has such pairs if nearly every line has at least
+    PAIRS_LEAST pairs, and not more other words than pairs.
+    """
     keys: Counter[str] = Counter()
     good = 0
     times: dict[str, str] = {}
@@ -87,7 +93,9 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_prefixed_json(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """JSON objects behind a prefix: proposals, the most exact one first."""
+    """Several proposals of settings for JSON objects behind a prefix, the most exact one first.
+    Empty if the log does not have such objects.
+    """
     lines = texts[:LOOKED_AT_MAX]
     good = sum(_has_object(line) for line in lines)
     if not lines or good < SHARE_LEAST * len(lines):
@@ -114,7 +122,9 @@ def _has_object(line: str) -> bool:
 
 
 def _columns(first: Sequence[str], line: str) -> dict[str, Any]:
-    """The names of columns: those of the first line, if it looks like a header."""
+    """The settings with the names of the columns. If the first line looks like a header, they are
+    the names in this line; otherwise `column_1`, `column_2` and so on.
+    """
     if any(_NUMBER.fullmatch(value) or not value for value in first) or any(
         _RFC3339.fullmatch(value) for value in first
     ):
@@ -129,7 +139,7 @@ def _columns(first: Sequence[str], line: str) -> dict[str, Any]:
 
 
 def _name(text: str) -> str:
-    """The text as the name of a field; empty if it does not look like a name."""
+    """Makes the name of a field from a text; empty if the text does not look like a name."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_")
     return name if re.match(r"[A-Za-z]", name) and len(name) * 2 > len(text) else ""
 

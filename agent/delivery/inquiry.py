@@ -8,7 +8,7 @@ have, and then decides about the missing records.
                          time of reading. So each record gets the partition and audit bucket
                          that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
-    missing, and behind  lost: the record's partition has later records of the file, so readers
+    missing, too late    lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
     doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
 
@@ -288,7 +288,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # the tracker looks at the file again before it is read
+            tracked.verified = False  # so the tracker looks at the file again before a read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []

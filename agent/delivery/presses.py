@@ -57,7 +57,7 @@ class Presses:
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def take_codec(self, codec: Codec) -> None:
-        """Compresses batches that are made from now on in another way. No record changes."""
+        """Compresses the next batches with this codec. The records stay the same."""
         if codec is not self._codec:
             self._codec = codec
             self._presses.clear()

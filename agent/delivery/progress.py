@@ -53,7 +53,7 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def take_floors(self, ends: Mapping[TopicPartition, int], changes: Changes) -> None:
-        """Takes the log end offsets of partitions to which nothing was sent yet as their floors."""
+        """If nothing was sent to a partition yet, its log end offset becomes its floor."""
         new = {tp: end for tp, end in ends.items() if tp not in self.floors}
         self.floors.update(new)
         changes.put_floors((tp, self._topic_id(tp.topic), end) for tp, end in new.items())

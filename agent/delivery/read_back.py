@@ -146,8 +146,8 @@ class Marks:
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
-        """Moves a mark over records with these ends. Returns the mark before each record, or zeros
-        if the partition has a gap.
+        """Moves a file's mark past records with these ends. Returns the position of the mark before
+        each of the records, or zeros if the partition has a gap.
         """
         tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
         self._tops[file, tp] = int(tops[-1])
@@ -175,7 +175,7 @@ class Found:
         self.marks = Marks()
         self.bytes = 0
         self.news: Counter[int] = Counter()
-        """By file: how often records of the file were found."""
+        """By file: how often `add` found records of the file."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""
@@ -189,7 +189,9 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone. Readers may have read them before."""
+        """Notes that records of a partition are gone. Readers may have read them before they
+        disappeared.
+        """
         self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
@@ -287,8 +289,8 @@ def outcome_of(
 def dropped(
     rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
 ) -> Iterator[int]:
-    """Yields the position of each new record that readers would take for a repeat, or for an
-    overlap.
+    """Yields the position of each record that the agent would send, but that readers would drop as
+    a repeat or as an overlap.
 
     rows: for each batch that would be sent, its partition and the first bytes of its records. tops:
     the mark of each partition (see `Marks`).

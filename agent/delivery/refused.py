@@ -66,7 +66,9 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone. Readers may have read them before."""
+        """Notes that records of a partition are gone. Readers may have read them before they
+        disappeared.
+        """
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:

@@ -111,8 +111,9 @@ class Births:
         )  # fmt: skip
 
     def _beginning(self, sighting: Sighting, handle: Handle) -> int:
-        """The position at which a new file begins. With `start_at: end`, a compressed file begins
-        at its end, and another file at its last unfinished line.
+        """The position at which the agent begins to read a new file. If the file's bytes are
+        skipped (`start_at: end`), the position is the end of a compressed file, and the beginning
+        of the last unfinished line of any other file.
         """
         found, skip = sighting.found, self._unopened.skip_of(sighting)
         if not skip:
@@ -137,7 +138,8 @@ class Births:
         try:
             fingerprint = fingerprint_of(handle.read, found.size)
             is_skipped = begin == Mark(found.size, 0) and is_decompressed(found.real_path)
-            # To read the last bytes of a compressed file, all of it would be decompressed.
+            # The last bytes of a skipped compressed file are not read, because the agent would have
+            # to decompress the whole file.
             before = 0 if is_skipped else min(GUARD_BYTES, begin.position)
             tail = handle.read(before, begin.position - before)
         except OSError as error:

@@ -24,7 +24,9 @@ ORIGINALS_MAX = 16
 """A copy is compared with at most this many of the files that were first found at a path."""
 
 _Content = tuple[int | None, int, int]
-"""Values by which a changed file is recognised: birth (ns), size, time of change (ns)."""
+"""If one of these values differs, a file has changed: time of birth (ns), size, time of change
+(ns).
+"""
 
 
 class Copies:

@@ -61,8 +61,8 @@ class Endings:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time of a look. At the first look, all file ids that are not open count as
-        ended just before.
+        """Notes the time of a look. At the first look, treats all file ids that are not open as if
+        they had ended just before this look.
         """
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)

@@ -1,9 +1,10 @@
 """Decides where reading begins in files that exist when the agent first looks at their source.
 
-With `start_at: end`, such a file begins at its end, and what was written before is skipped. A
-source's patterns decide one by one: a pattern that is added later is looked at for the first time
-then. The state remembers each pattern, whatever `start_at` says. So neither a restart nor a change
-of `start_at` skips bytes of files that appeared since.
+With `start_at: end`, reading of such a file begins at its last unfinished line, and the bytes
+before are skipped. Each pattern of a source has its own first look. A pattern that is added later
+has its first look at that time. The state remembers each pattern that had its first look, even if
+`start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
+of `start_at` skips its bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class FirstLooks:
         self._seen.update(seen)
 
     def is_first(self, source: TailedSource, path: str) -> bool:
-        """Whether the agent never looked at a pattern that leads to this path."""
+        """Whether the agent has not yet looked at any pattern that leads to this path."""
         looks = [(source.topic, each.text) for each in source.patterns if each.means(path)]
         return bool(looks) and self._seen.isdisjoint(looks)
 
@@ -47,9 +48,10 @@ class FirstLooks:
 
 
 def last_record_begin(handle: Handle, size: int, framer: Framer) -> int:
-    """The position at which the last record begins that may still be written to; `size` if the last
-    record is whole. Looks at READ_BYTES at most. If they are one line, returns their beginning, so
-    that the rest of the line is too long to become a record. Raises OSError.
+    """If the file's last record may not be whole yet, the position at which this record begins;
+    otherwise `size`. Looks only at the last READ_BYTES of the file. If the file is longer, and all
+    of these bytes belong to one line, returns the position of the first of these bytes; the part of
+    the line from there on is too long to become a record. Raises OSError.
     """
     unit = framer.lines.unit
     window = max(size - READ_BYTES, 0) // unit * unit

@@ -85,9 +85,9 @@ class Adopts(Protocol):
     """Finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: the compressed file contains a known file, and the agent continues to read the
-        known file in it. UNKNOWN: a later look finds out which file the compressed file contains.
-        index: the number of the source. may_begin: as in `Sighting`.
+        """Returns SAME if the compressed file contains a known file; from then on, the agent reads
+        the known file in it. Returns UNKNOWN if only a later look can find out which file it
+        contains. index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
 
@@ -205,8 +205,9 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. Even if no look
-        has found a file at the path, an event may have shown such a file to the agent.
+        """Whether files that are younger than the newest known file may be gone. If no look has
+        found a file at the path, the answer is yes if a generation in `fresh` is older than every
+        known file of the path. (Events may have shown known files to the agent.)
         """
         before = look.before.get(base)
         if before is None:

@@ -1,8 +1,8 @@
 """Counts the files that are left alone because they are older than `ignore.older.ms`.
 
-The state does not remember these files. Each look decides anew by the time of change. So a file
-that is written to again is read from its beginning, and a clock that was wrong for a while decides
-nothing for good.
+The state does not remember these files. Each look decides again, by each file's time of change. So
+if such a file is written to again, the agent reads it from its beginning. If a wrong clock makes a
+file seem too old, the agent reads the file after the clock is set right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from skidway.agent.values.found import Found
 
 
 class Left(NamedTuple):
-    """How many files of a topic are left alone, their bytes, and the path of one of them."""
+    """How many files of a topic are not read because they are too old, how many bytes they have
+    together, and the path of one of them.
+    """
 
     files: int = 0
     bytes: int = 0
@@ -48,6 +50,6 @@ class Ignored:
 
 
 def is_old(source: TailedSource, found: Found, now_ms: int) -> bool:
-    """Whether a file was last changed before the time that the source's setting allows."""
+    """Whether a file was last changed longer ago than the source's `ignore.older.ms`."""
     older_ms = source.ignore_older_ms
     return older_ms is not None and now_ms - found.changed_ns // 1_000_000 > older_ms

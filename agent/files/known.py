@@ -162,7 +162,7 @@ class KnownFiles:
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # another part of the look reports the directory
+            path = None  # another step of the look lists it as unreadable
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)

@@ -91,8 +91,8 @@ class FileReader:
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
-        """Takes other intervals, and makes the next turn look at the files that wait for the end of
-        an interval.
+        """Takes the intervals of reloaded settings, and makes the next turn look at the files that
+        wait for the end of an interval.
         """
         self._idle_flush_s, self._close_rotated_s = idle_flush_s, close_rotated_s
         for file in list(self._due):
@@ -360,7 +360,9 @@ class FileReader:
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
-    """Where a long line or hole ends in one of its pieces; None if it goes on."""
+    """The position in `piece` at which a long line or hole ends; None if it continues after the
+    piece.
+    """
     if not is_hole:
         return lines.end_inside(piece)
     end = nul_bytes(piece) // lines.unit * lines.unit

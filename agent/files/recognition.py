@@ -202,8 +202,8 @@ class Recognition:
     def _begin(
         self, sighting: Sighting, old: TrackedFile | None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins a file id. If a compressed file is skipped, ends it at once, because nobody writes
-        to it.
+        """Begins a file id. If the bytes of a compressed file are skipped, ends its file id at
+        once, because nobody writes to a compressed file.
         """
         new = self._births.begin(sighting, old, may_double=may_double)
         if new is not None and new.birth.begin and is_decompressed(sighting.found.real_path):
@@ -213,7 +213,8 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The replay checks the promised bytes first, and this check proves more than the marks.
+            # The file is not checked here. The replay will check all promised bytes, and this check
+            # proves more than a comparison with `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -307,7 +308,7 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # `tracked.marks` show which bytes are new
+            return Answer.SAME  # like a rewritten file: `tracked.marks` show which bytes are new
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:

@@ -21,7 +21,9 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 class Manner(NamedTuple):
-    """How the bytes of a file are read: the recipe for them, and what divides them into records."""
+    """How the bytes of a file are read: the fingerprint of their recipe, and the framer, which
+    divides the bytes into records.
+    """
 
     recipe: bytes
     framer: Framer
@@ -55,12 +57,14 @@ class TailedSource:
         """
         if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)
-            if len(head) == 2:  # otherwise the mark may still be written
+            if len(head) == 2:  # a shorter file may not have its whole mark yet
                 tracked.is_big_endian = order_of(head) == UTF_16BE
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
     def manner(self, *, is_big_endian: bool) -> Manner:
-        """How files are read that begin, or do not begin, with a big-endian byte order mark."""
+        """How a file is read. is_big_endian: whether a big-endian byte order mark begins the file's
+        bytes.
+        """
         usual = Manner(self.recipe, self.framer)
         return self.big_endian if self.big_endian is not None and is_big_endian else usual
 

@@ -1,11 +1,11 @@
 """Decides whether generations, which are rotated files, were being renamed during a look at a
 directory. A look is one search for the host's files. Does no I/O.
 
-If so, the scan of the patterns and the listing of the directory show different moments, and the
-listing may contain a renamed file twice or not at all. The agent then repeats the look, and
-meanwhile seals none of the directory's topics. If only names that no rotation gives have changed,
-the agent does not repeat the look. So if a file beside a log is no generation, it never delays the
-log.
+If files are renamed during a look, the scan of the patterns and the listing of the directory show
+different moments, and the listing may contain a renamed file twice or not at all. The agent then
+repeats the look, and meanwhile seals none of the directory's topics. If only names that no rotation
+gives have changed, the agent does not repeat the look. So if a file beside a log is no generation,
+it never delays the log.
 """
 
 from __future__ import annotations

@@ -4,15 +4,16 @@ finds out which files are new, renamed, rotated, replaced or gone.
     found, unknown key (device, inode)        a new id begins at byte 0
     found, known key, no doubt about identity the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
-    other topic (settings, made again)        the id ends; another id begins where it ended
+    other topic, or the topic was made again  the id ends; another id begins where it ended
     found nowhere, but open in the agent      read to its end, then closed
     found nowhere, not open in the agent      its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
-    known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
+    known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
+                                              that may be delivered twice are declared
     after a start, on another device, but     the same id: the machine numbers its disks anew
     with the same name, inode and bytes
-    under a name that rotation gave, unknown  a new id (see rotations)
+    unknown, under a name that rotation gave  a new id (see rotations)
 
 The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
 bytes silently.
@@ -161,8 +162,8 @@ class Tracker:
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
         """Takes other sources while the agent runs. As after a start with these sources, the next
-        look ends the ids of the files that no source means any more, and the ids of the files whose
-        topic is another topic now.
+        look ends the ids of the files whose paths no source's pattern matches any more, and the ids
+        of the files whose topic is another topic now.
         """
         self.sources[:] = sources
         for tracked in self.files.values():

@@ -35,8 +35,8 @@ class Unopened:
 
     def add(self, file: UnopenedFile) -> None:
         """Adds a file that was found and cannot be opened. If `may_begin` was true at an earlier
-        look, it stays true, even if the file seems old now. `skip` stays what it was at the first
-        look.
+        look, it stays true, even if the file seems old now. `skip` also stays as it was at the
+        earlier look.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:
@@ -66,7 +66,9 @@ class Unopened:
         return True
 
     def skip_of(self, sighting: Sighting) -> int | None:
-        """How many of a file's first bytes are skipped, as the first look has found the file."""
+        """How many of a file's first bytes are skipped; None if no bytes are skipped. If an earlier
+        look could not open the file, the number is the one that this look noted.
+        """
         found = sighting.found
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:

@@ -26,8 +26,8 @@ class Unreadable:
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """Lists paths as unreadable: the paths that a scan could not look into. The scan searched
-        for the patterns of a source of the topic.
+        """Lists as unreadable the paths that a scan could not look into. The scan searched for the
+        patterns of one of the topic's sources.
         """
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:

@@ -25,9 +25,10 @@ from skidway.errors import ConfigurationRefused
 class Format:
     """How the records of a log are parsed.
 
-    what: whose logs these are. types: fields that are no strings. time: the groups with the time,
-    and its format. start: the pattern of a record's first line, or None if each line is a record.
-    sample: records as the program writes them.
+    what: which programs write such logs. types: the types of the fields that are no strings. time:
+    the groups that contain the event time, and the format of this time. start: the pattern of a
+    record's first line, or None if each line is a record. sample: records as the program writes
+    them.
     """
 
     name: str
@@ -39,7 +40,9 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as the catalog has it."""
+        """The format as a document. It gives time and first line as `timestamp` and `multiline` of
+        a source.
+        """
         entry: dict[str, Any] = {"what": self.what, "pattern": self.pattern}
         if self.types:
             entry["types"] = dict(self.types)
@@ -64,7 +67,9 @@ class Format:
         return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
 
     def timestamp(self, timezone: str) -> TimestampSettings | None:
-        """Where the time is. timezone: the zone of times that name none."""
+        """The setting `timestamp`; None if the format has no time. timezone: the zone of times that
+        name no zone.
+        """
         if self.time is None:
             return None
         fields, form = self.time
@@ -80,16 +85,16 @@ def formats() -> dict[str, Format]:
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
-    """The settings with the parser, the time and the joining of each source's format. Raises
-    ConfigurationRefused if there is no such format.
+    """The settings, in which each source with `format` has the parser, `timestamp` and `multiline`
+    of that format. Raises ConfigurationRefused if there is no such format.
     """
     return replace(settings, sources=[of_source(each) for each in settings.sources])
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source with what its format or its conversion pattern stands for. What the source sets
-    itself stays. Raises ConfigurationRefused if there is no such format, or if the pattern cannot
-    be read back.
+    """The source, with the settings that its format or its conversion pattern stands for. If the
+    source itself has `timestamp` or `multiline`, these settings stay. Raises ConfigurationRefused
+    if there is no such format, or if lines written with the pattern cannot be parsed.
     """
     if source.parser.type in ("log4j", "python"):
         return _of_layout(source)
@@ -110,7 +115,7 @@ def of_source(source: SourceSettings) -> SourceSettings:
 
 
 def _of_layout(source: SourceSettings) -> SourceSettings:
-    """The source with the regular expression of its conversion pattern."""
+    """The source, with a regular expression in place of its conversion pattern."""
     assert source.parser.pattern is not None  # the settings make sure
     try:
         layout = (

@@ -1,5 +1,6 @@
-"""The directives of conversion patterns: the group and the text of each, and what Spring Boot's
-variables stand for.
+"""The directives of conversion patterns. For each directive: the name of its group, and a regular
+expression for the text that it writes. Also has the patterns for which Spring Boot's variables
+stand.
 
 Source: the manuals of log4j 1.2, of log4j 2 (Pattern Layout) and of Logback (Layouts), and the
 default patterns of Spring Boot.
@@ -50,7 +51,9 @@ BRACKETED: Final = {
     "applicationGroup": ("application_group", r"[^\]]*"),
     "correlationId": ("correlation", "[0-9a-f-]*| *"),
 }
-"""Directives of Spring Boot that write `[text] `, or nothing, and what the text may be."""
+"""Directives of Spring Boot that write `[text] ` or nothing. For each: the name of its group, and a
+regular expression for the text in the brackets.
+"""
 
 COLORS: Final = (
     "clr", "highlight", "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white",
@@ -72,7 +75,9 @@ VARIABLES: Final = {
     "LOGGED_APPLICATION_NAME": "%applicationName",
     "LOGGED_APPLICATION_GROUP": "%applicationGroup",
 }
-"""What Spring Boot's variables stand for."""
+"""For each variable of Spring Boot, the pattern for which it stands."""
 
 UNBRACKETED: Final = r"[^\]]*?"
-"""A thread beside Spring Boot's texts in brackets, which must not be taken for parts of it."""
+"""The regular expression for a thread's name in patterns that also have directives of BRACKETED. It
+matches no `]`, so that the text of such a directive never becomes a part of the thread's name.
+"""

@@ -3,7 +3,8 @@ and Logback have for patterns) to a regular expression and a format of `timestam
 
     yyyy-MM-dd'T'HH:mm:ss,SSS  ->  \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2},\d{3}  %Y-%m-%dT%H:%M:%S,%f
 
-A fraction of more than six digits must end the pattern. Its last digits are no part of the time.
+A fraction of a second with more than six digits must be the end of the pattern. Only its first six
+digits are used for the time.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ _WHY: Final = {
 
 
 class DateRefused(SkidwayError):
-    """A date pattern cannot be read back. at: the place in the pattern."""
+    """Dates that are written with a date pattern cannot be parsed. at: the index of the refused
+    part in the pattern.
+    """
 
     def __init__(self, at: int, why: str) -> None:
         super().__init__(why)
@@ -77,9 +80,9 @@ class DateRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A compiled pattern. pattern: RE2 for the time. rest: RE2 for digits behind it that are no
-    part of the time. format: of `timestamp`; None if the pattern has no day, so that it names no
-    moment.
+    """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
+    expression for the digits after the time that are not used. format: the time's format, as in the
+    setting `timestamp`; None if the date pattern has no day, because then it names no moment.
     """
 
     pattern: str
@@ -88,7 +91,7 @@ class Date:
 
 
 def compiled(text: str) -> Date:
-    """Compiles a pattern or the name of a pattern. Raises DateRefused."""
+    """Compiles a date pattern, or the name of one, such as ISO8601. Raises DateRefused."""
     if text in ("", "ISO8601", "DEFAULT", "ISO8601_PERIOD", "DEFAULT_PERIOD", "DEFAULT_MICROS"):
         return Date(_ISO, format="rfc3339")
     if text in ("UNIX", "UNIX_MILLIS"):
@@ -119,7 +122,7 @@ def compiled(text: str) -> Date:
 
 
 def escaped(text: str) -> str:
-    """RE2 for a text that stands for itself."""
+    """A regular expression (RE2) that matches exactly this text."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
@@ -128,7 +131,9 @@ def _has_day(form: str) -> bool:
 
 
 def _runs(text: str) -> list[tuple[int, str, bool]]:
-    """The parts of a pattern: where each begins, its text, and whether it stands for itself."""
+    """The parts of a date pattern. For each part: its index in the pattern, its text, and whether
+    it is literal text.
+    """
     found: list[tuple[int, str, bool]] = []
     at = 0
     while at < len(text):

@@ -1,5 +1,5 @@
-"""What the compilers of conversion patterns have in common: pieces of a regular expression, groups,
-and refusals with a mark under the place.
+"""What the compilers of log4j's patterns and of Python's formats have in common: the pieces and
+groups of a regular expression, and errors that mark the refused place in the pattern.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A compiled pattern. pattern: RE2 for a record. types: groups that are no strings. time: the
-    groups of the event time and their format; None if the pattern has none. zone: that of the
-    times, if the pattern names one.
+    """A compiled pattern. pattern: a regular expression (RE2) for a record. types: the types of the
+    groups that are no strings. time: the groups that contain the event time, and its format; None
+    if the pattern has no event time. zone: the time zone that the pattern names; None if it names
+    none.
     """
 
     pattern: str
@@ -28,9 +29,11 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a regular expression. at: its place in the pattern. name: of the directive. kind:
-    `text` ends where the next literal begins; `literal`, `fixed`, `trace` and `newline` do not
-    need one; `optional` may be missing; `mark` stands for nothing that is read.
+    """A part of a regular expression. at: the index of its directive or text in the pattern. name:
+    the name of the directive. kind: a piece of kind `text` ends where the next literal text begins,
+    so only a `literal` or `optional` piece may follow it; pieces of the kinds `literal`, `fixed`,
+    `trace` and `newline` need no literal text after them. The text of an `optional` piece may be
+    missing in a record. A `mark` matches the codes of a color, or blanks, and becomes no group.
     """
 
     at: int
@@ -41,14 +44,16 @@ class Piece:
 
 @dataclass(slots=True)
 class Groups:
-    """The groups of a pattern so far. text: the pattern."""
+    """The groups of the regular expression so far. text: the pattern that is compiled."""
 
     text: str
     names: list[str] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
 
     def named(self, name: str, regex: str, kind: str = "string") -> str:
-        """A group. If a name is there already, the new one gets a number."""
+        """Adds a group, and returns its regular expression. If another group has the name already,
+        the new group's name gets a number.
+        """
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
         name = f"_{name}" if name[:1].isdigit() else name
         number, group = 1, name
@@ -61,16 +66,18 @@ class Groups:
         return f"(?P<{group}>{regex})"
 
     def refuse(self, at: int, why: str) -> NoReturn:
-        """Raises ConfigurationRefused, with a mark under a place of the pattern."""
+        """Raises ConfigurationRefused. The error marks the place `at` in the pattern."""
         self.refuse_setting("pattern", why, self.text, at)
 
     def refuse_setting(self, setting: str, why: str, text: str, at: int) -> NoReturn:
-        """Raises ConfigurationRefused, with a mark under a place of a setting's text."""
+        """Raises ConfigurationRefused. The error marks the place `at` in the text of a setting."""
         raise ConfigurationRefused(f"parser.{setting}: {why}\n    {text}\n    {' ' * at}^")
 
 
 def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
-    """Raises ConfigurationRefused if a text is followed by something else than a literal."""
+    """Raises ConfigurationRefused if a piece of kind `text` is followed by a piece that is neither
+    literal text nor optional, because then the end of the first piece cannot be found.
+    """
     read = [piece for piece in pieces if piece.kind not in ("mark", "trace", "newline")]
     for piece, following in pairwise(read):
         if piece.kind == "text" and following.kind not in ("literal", "optional"):

@@ -3,10 +3,12 @@ r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings
     %d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n
     (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+) * (?P<logger>\S*?)\ \-\ (?P<message>.*)
 
-Each directive becomes a group; `directives` has their names. Colors are transparent, and so are
-groups in parentheses. A directive of text ends where the text behind it begins, so two of them
-cannot follow one another. The message takes the rest of the record, so a stack trace is a part of
-the message. A pattern that cannot be read back is refused, with a mark under the place.
+Each directive becomes a group; `directives` has the names of the groups. Directives for colors, and
+parentheses, become no groups: only the pattern inside them is compiled. The text of some
+directives, such as %t, can contain anything. The parser finds its end only by the literal text that
+follows in the pattern. So two such directives must not follow one another directly. The message is
+the rest of the record, so it includes a stack trace. If records written with a pattern could not be
+parsed, the pattern is refused, and the error marks the place.
 """
 
 from __future__ import annotations

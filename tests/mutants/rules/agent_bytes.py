@@ -40,7 +40,7 @@ MUTANTS = (
     Mutant(
         "the byte order is decided before the mark is written",
         "agent/files/sources.py",
-        "            if len(head) == 2:  # otherwise the mark may still be written\n",
+        "            if len(head) == 2:  # a shorter file may not have its whole mark yet\n",
         "            if head:\n",
         (UTF_16 + "test_half_a_mark_decides_nothing",),
     ),
