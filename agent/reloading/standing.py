@@ -64,18 +64,8 @@ class Standing:
         is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S
         if is_first:
             return  # the files were read just now
-        stamp = self._stamp_now()
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
-        try:
-            differs, self.refusal = loaded(self._configuration.read()) != self._running, None
-        except SkidwayError as error:
-            differs, self.refusal = True, str(error)
-        if not differs:
-            self.differs_since_ms = None
-        elif self.differs_since_ms is None:
-            self.differs_since_ms = self._clock.time_ms()
+        if self._stamp_now() != self._stamp:
+            self._compare()
 
     def took(self, running: Loaded) -> None:
         """Notes that the agent runs with these settings from now on."""
@@ -84,10 +74,23 @@ class Standing:
         self.differs_since_ms = self.refusal = None
 
     def refused(self, reason: str) -> None:
-        """Notes why the agent did not take what the files say."""
+        """Notes why the agent did not take what the files said. If they say what runs by now, there
+        is nothing to take.
+        """
+        self._compare()
+        if self.differs_since_ms is not None and self.refusal is None:
+            self.refusal = reason
+
+    def _compare(self) -> None:
+        """Reads the files. If they change meanwhile, the next look reads them again."""
         self._stamp = self._stamp_now()
-        self.refusal = reason
-        if self.differs_since_ms is None:
+        try:
+            differs, self.refusal = loaded(self._configuration.read()) != self._running, None
+        except SkidwayError as error:
+            differs, self.refusal = True, str(error)
+        if not differs:
+            self.differs_since_ms = None
+        elif self.differs_since_ms is None:
             self.differs_since_ms = self._clock.time_ms()
 
     def _stamp_now(self) -> Stamp:

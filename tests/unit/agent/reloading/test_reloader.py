@@ -110,6 +110,19 @@ def test_a_refused_reload_changes_nothing(site: Site) -> None:
     assert site.look() == {}
 
 
+def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
+    """If a reload is refused, but the files say what runs, /health says nothing about them. An
+    example is a registry that does not answer, or a bad file that was put right meanwhile."""
+    site.reloader.ask()
+    site.reloader.refuse(Refusal("the registry does not answer", 3))
+    assert site.look() == {}
+    site.write(linger_ms="soon")
+    site.reloader.ask()
+    site.write(linger_ms=10)
+    site.reloader.refuse(Refusal("linger.ms: 'soon' is no number", 78))
+    assert site.look() == {}
+
+
 def test_a_request_during_a_preparation_gets_another(site: Site) -> None:
     """A request that comes while settings are prepared is about newer files, so it is answered by a
     preparation that begins after it."""
