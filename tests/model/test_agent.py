@@ -69,8 +69,8 @@ class Growing(Schedule):
     # --- events -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        # with narrow patterns, a generation (rotated file) from before the agent's first start
-        # belongs to no log
+        # With narrow patterns, the agent does not read rotated files from before its first start.
+        # So it starts before the first line is written.
         if "narrow" in self.faults:
             self.start()
             self.turn()
@@ -146,7 +146,8 @@ class Growing(Schedule):
         self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
 
     def reload(self) -> None:
-        """Lets the running agent take another pattern, joining, intervals and order of sources."""
+        """Reloads the running agent with another pattern, another rule for joining lines, another
+        flush interval and another order of sources."""
         pattern = PATTERNS[self.random.randrange(3)]
         lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
         own = source(pattern, self.partitioning, self.path, lines_max=lines_max)
@@ -184,9 +185,9 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """A seal's W is the time up to which the agent has sealed its counts. Asserts for every
-        line that was written before W: it is in the brokers' logs, it is gone from the host, or the
-        agent declared it uncertain."""
+        """A seal contains a time W, up to which the agent has counted all lines. Asserts that every
+        line that was written before W is in the brokers' logs, is gone from the host, or was
+        declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -215,7 +216,8 @@ class Growing(Schedule):
         rows, straddles, sums = self.load()
         losses = self.world.losses()
         doubt = bool(losses)
-        # Truncation, deletion and power loss leave no sure trace of what they destroyed.
+        # After a truncation, a deletion or a power loss, the agent cannot know exactly which lines
+        # were destroyed. So this check is left out.
         if self.faults.isdisjoint({"truncate", "delete", "power"}):
             self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
@@ -273,7 +275,7 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 new settings")
 @pytest.mark.parametrize("also", ["", "narrow", "multiline"])
 def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
-    """If a running agent takes other settings at any moment, also shortly before it is killed, no
+    """If a running agent takes other settings at any moment, even shortly before it is killed, no
     line is lost or doubled, and the agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(6000, 6008)):
         run(seed, "key", EVERYTHING_SURE | {"reload"} | ({also} - {""}))
@@ -320,8 +322,8 @@ def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Se
 
 @promise("2 byte order")
 def test_utf16_lines_are_neither_lost_nor_doubled(seeds: Seeds) -> None:
-    """If each file has a byte order of its own, no line is lost or doubled because of kills,
-    rotations or changed settings."""
+    """If the files are in UTF-16, each in its own byte order, no line is lost or doubled because of
+    kills, rotations or changed settings."""
     for seed in seeds(range(6000, 6008)):
         joined = frozenset({"multiline"} if seed % 2 else ())
         run(seed, "file", EVERYTHING_SURE | {"utf-16"} | joined)

@@ -91,7 +91,7 @@ class Host:
         if is_new and self.has_header:
             data = f"{self.number():0{FINGERPRINT_BYTES}d}\n" + data
         elif is_new and self.random.random() < 0.5:
-            data = "Starting job\n" + data  # hence several files share their first bytes
+            data = "Starting job\n" + data  # so several files have the same first bytes
         self.lines |= {each.text: each for each in lines}
         self.world.files.append(self.path, data.encode())
         self.say(f"write {data!r}")
@@ -155,8 +155,9 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    # If the log did not change for more than STILL_S, the agent expects no rotated
-                    # file.
+                    # If the file had not changed for STILL_S before this line was written, the
+                    # agent may treat the file as read to its end. Then nothing shows that this line
+                    # existed.
                     line.has_trace &= stood_ms < STILL_S * 1000
 
         if not self.world.files.by_path.keys() - {self.path, path}:
@@ -255,7 +256,8 @@ class Schedule:
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
         # With the schemes "olddir" and "any name", the agent could not find out that a file was
-        # deleted, or that the file had belonged to the log.
+        # deleted, or that the file had belonged to the log. So these schemes run without faults
+        # that delete files.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -296,7 +298,8 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            # with "olddir" the agent finds a moved file only if it still has the file open
+            # With "olddir", the agent finds a moved file only if it still has the file open. So it
+            # is not killed with this scheme.
             if self.host.scheme != "olddir":
                 yield self.kill, 1
 
@@ -358,7 +361,8 @@ class Schedule:
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
                 assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
-                # With these schemes, the agent may declare lines lost that the host still has.
+                # With the schemes "olddir" and "copytruncate", the agent may declare lines lost
+                # that the host still has.
                 if self.host.scheme not in ("olddir", "copytruncate"):
                     assert line.is_destroyed, f"{text} lies on the host and was not read"
             elif found[text] > 1:

@@ -1,9 +1,10 @@
-"""The real agent runs under random schedules with rules that leave out records: drop, keep and
-sample, and other rules after each restart.
+"""The real agent runs under random schedules with rules that leave out records (`drop`, `keep` and
+`sample`). After a restart, the agent may have other rules.
 
-The schedule notes each record that the agent's press left out when the agent took over its batches.
-At the end, every line that was written is either in the brokers' logs once, or was left out once,
-and the agent's deltas count exactly the records that were left out, by rule.
+The schedule notes each record that a rule left out, when the agent takes over the batches that its
+press (the step that makes records from lines) has made. At the end, every line is either in the
+brokers' logs once, or was left out once. For each rule, the agent's deltas (messages with counts)
+count exactly the records that the rule left out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^xy].*)")
 
 
 class Filtering(Schedule):
-    """A schedule whose settings have other rules after each restart."""
+    """One random run, in which the agent may get other rules at each start."""
 
     steps = 160
 
@@ -118,7 +119,8 @@ class Filtering(Schedule):
         }
 
     def read_message(self, message: Any) -> None:
-        """A seal vouches for every line written before its W: it arrived, or was left out."""
+        """A seal says that all lines before a certain time are counted. Asserts that each of these
+        lines has arrived or was left out by a rule."""
         if not isinstance(message, Seal):
             return
         known = self.cells_there() | self.cells_left_out
@@ -159,8 +161,9 @@ class Filtering(Schedule):
 def test_every_line_is_a_row_or_was_left_out_and_counted_once(
     partitioning: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under kills, rotations, new partitions and changed rules, each line is either delivered once,
-    or left out by one rule and counted once under this rule's name."""
+    """Whatever kills, rotations, new partitions and changed rules occur, each line is either
+    delivered once, or left out by one rule. A line that was left out is counted once, under the
+    rule's name."""
     for seed in seeds(range(6000, 6012)):
         run(seed, partitioning, monkeypatch)
 

@@ -1,8 +1,8 @@
-"""The real agent runs under random schedules in which files move between topics while it runs.
+"""The real agent runs under random schedules in which changed settings move files from one topic to
+another.
 
-The model is like that of test_agent, but simpler: the host destroys nothing. The agent takes
-settings that send the lines of the log to another topic, and is also killed and started with such
-settings.
+The model is like that of test_agent, but simpler: the host destroys nothing. The new settings send
+the lines of the log to another topic. The agent takes them by a reload, or at a start after a kill.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOPICS = ("logs", "others", "third")
 
 
 class Moving(Schedule):
-    """One random run, in which the lines of a log go to one topic after the other."""
+    """One random run, in which the topic of a log changes again and again."""
 
     steps = 160
 
@@ -61,7 +61,7 @@ class Moving(Schedule):
         self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
 
     def reload(self) -> None:
-        """Lets the running agent take another topic for the log."""
+        """Reloads the running agent with settings that may name another topic for the log."""
         self.world.reload(self.drawn())
         self.say(f"reload {[each.topic for each in self.world.settings.sources]}")
 
@@ -75,8 +75,8 @@ class Moving(Schedule):
         self.say(f"start {[each.topic for each in self.world.settings.sources]}")
 
     def drawn(self) -> AgentSettings:
-        """Returns settings with a drawn topic for the log, and perhaps with another source before
-        or after it."""
+        """Returns settings with a random topic for the log, and perhaps with another source before
+        or after the log's source."""
         own = replace(
             source(self.random.choice(PATTERNS), self.partitioning),
             topic=self.random.choice(TOPICS),
@@ -85,7 +85,7 @@ class Moving(Schedule):
         return settings(*self.random.choice([[own], [other, own], [own, other]]))
 
     def read_message(self, message: Any) -> None:
-        """Checks nothing, because the final sums show what the messages said."""
+        """Checks nothing, because `finish` compares the sums of all messages with the rows."""
 
     def finish(self) -> None:
         self.kills = 0

@@ -27,7 +27,8 @@ from support.processes import Program, answers, free_port, run_skidway, skidway
 
 
 class AgentProcess:
-    """One agent with its own state directory. By default, the agent's intervals are short."""
+    """One agent with its own state directory. By default, the agent's intervals are short, so that
+    tests need not wait long."""
 
     def __init__(
         self, folder: Path, broker: str, registry: str, sources: Sequence[Mapping[str, Any]]

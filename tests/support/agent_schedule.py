@@ -49,7 +49,8 @@ def source(
     **others: Any,
 ) -> SourceSettings:
     """Returns the settings of a source with a regex parser. The parser rejects records that do not
-    match the pattern. lines_max: the most lines of a record; 0 if each line is a record."""
+    match the pattern. `lines_max` is the largest number of lines in a record, or 0 if each line is
+    a record."""
     joined = MultilineSettings(
         type="start", pattern=f"^{BEGINNING}", max_lines=max(lines_max, 1), timeout_ms=700
     )

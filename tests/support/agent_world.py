@@ -575,8 +575,9 @@ class World:
         return self.loop
 
     def reload(self, configured: AgentSettings) -> None:
-        """Lets the running agent take other settings. The topics that it does not know get their
-        floors, as the program finds them."""
+        """Reloads the running agent with other settings. As in the real program, the floor of each
+        partition of a new topic is the partition's present end. (A floor is the offset from which
+        the agent searches for its own records.)"""
         self.settings = configured
         for source in configured.sources:
             self.brokers.partitions.setdefault(source.topic, 1)

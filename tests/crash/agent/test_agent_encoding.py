@@ -37,7 +37,7 @@ def test_the_setting_is_changed_from_reject_to_replace(
     """After `on_error` is changed to replace, the agent delivers lines that are not UTF-8, and
     marks their records in the field `encoding_replaced`. To add this field, the agent registers a
     new version of the schema. /metrics counts rejected and replaced lines by topic, and /health
-    shows no pending lines."""
+    shows that no line is pending."""
     path = tmp_path / "mail.log"
     path.write_bytes(b"one\ncaf\xe9\n")
     process = agent({"topic": "mail", "paths": [str(path)]})

@@ -1,4 +1,4 @@
-"""A real agent takes changed settings while it runs, and loses and doubles no line."""
+"""A real agent takes changed settings while it runs. It neither loses nor doubles a line."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def lines_of(broker: SkidwayBroker, topic: str) -> list[str]:
 def test_sources_come_change_and_go_without_a_restart(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
-    """`agent reload` says what changed, the process stays the same, and each line is in one topic,
-    also the lines of a file that was deleted and not yet read."""
+    """`agent reload` prints what changed, and the agent's process continues. Sources are added,
+    removed and moved to other topics, and each line arrives in one topic."""
     a, b = tmp_path / "a.log", tmp_path / "b.log"
     a.write_text("a1\n")
     b.write_text("b1\n")
@@ -75,8 +75,9 @@ def test_sources_come_change_and_go_without_a_restart(
 
 
 def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:
-    """A file that is not valid, a key that needs a restart, and a schema that the registry refuses
-    are each named with status 78. The agent goes on, and /health names the reason."""
+    """`agent reload` refuses settings that need a restart, settings that are not valid, and a
+    schema that the registry refuses. It exits with status 78 and names the mistake. The agent
+    continues with its old settings, and /health names the reason."""
     log = tmp_path / "a.log"
     log.write_text("1\n")
     good = source("logs", log)
@@ -107,7 +108,8 @@ def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:
 def test_a_reload_without_registry_is_refused(
     agent: Make, tmp_path: Path, registry: Registry
 ) -> None:
-    """While the registry is away, a reload is refused with status 3, and lines are delivered."""
+    """If the registry cannot be reached, `agent reload` fails with status 3. The agent still
+    delivers lines of its old sources."""
     a, b = tmp_path / "a.log", tmp_path / "b.log"
     a.write_text("1\n")
     b.write_text("1\n")
@@ -121,8 +123,8 @@ def test_a_reload_without_registry_is_refused(
 
 
 def test_kill_9_around_reloads(agent: Make, tmp_path: Path, own_broker: SkidwayBroker) -> None:
-    """Every line arrives once if the agent gets SIGHUP again and again with other settings, and is
-    killed at any moment."""
+    """Every line arrives once, even if the agent gets SIGHUP again and again with changed settings,
+    and is killed at random moments."""
     log, other = tmp_path / "a.log", tmp_path / "b.log"
     other.touch()
     process = agent(source("logs", log))

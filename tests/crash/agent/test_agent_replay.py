@@ -38,9 +38,9 @@ def counts(process: AgentProcess) -> list[dict[str, Any]]:
 def test_rejected_lines_are_repaired_and_replayed_once(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """A topic whose parser was too narrow gets the lines that were rejected: some with the parser
-    corrected, some by hand. A second replay sends nothing, and a line that is rejected again names
-    its first place."""
+    """Two rejected lines are exported, one of them is repaired by hand, and both are replayed. The
+    repaired line arrives in the topic. The other line is rejected again, and its new reject still
+    names the line's first position. A second replay of the same lines sends nothing."""
     log = tmp_path / "a.log"
     log.write_text("1\ntwo\nthree\n4\n")
     source: dict[str, Any] = {

@@ -1,4 +1,5 @@
-"""Well-known formats by name, and guesses which format a log has."""
+"""The catalog of well-known formats, and the command `guess`, which finds out the format of a
+log."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def source(name: str, **more: Any) -> SourceSettings:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> None:
-    """Every record of a format's sample becomes a row with the fields and the time that a person
-    has read in it."""
+    """Every record of a format's sample becomes a row. The row's fields and time are those that a
+    person has read in the record."""
     sample = catalog.formats()[name].sample.encode()
     made = preview(source(name), sample, "/a", now_ms=NOW_MS)
     assert made.rejects == []
@@ -57,7 +58,8 @@ def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> 
 
 @pytest.mark.parametrize("log", sorted(REAL))
 def test_the_format_of_a_real_log_is_guessed(log: str) -> None:
-    """For a real log of each system, `guess` finds its format, and every line fits."""
+    """For a real log of each system, `guess` finds the log's format, and every line fits this
+    format."""
     found = guess(DATA / "logs" / f"{log}.log", 1_000)
     assert found.block["format"] == REAL[log]
     assert found.preview.share == 1.0
@@ -71,7 +73,8 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each not in ("logback", "syslog")])
 def test_a_sample_is_guessed(name: str, tmp_path: Path) -> None:
-    """`guess` finds the format of each sample, and its block works as it is."""
+    """`guess` finds the format of each sample. The block of settings that it proposes works without
+    changes."""
     found = guess(write(tmp_path, f"{name}.log", catalog.formats()[name].sample), 100)
     assert found.block["format"] == name
     config = write(tmp_path, "agent.yml", CONFIG + found.yaml)
@@ -79,7 +82,7 @@ def test_a_sample_is_guessed(name: str, tmp_path: Path) -> None:
 
 
 def test_json_lines_are_guessed_with_schema_and_time(tmp_path: Path) -> None:
-    """For JSON lines, `guess` proposes a schema, and the member that is the time."""
+    """For JSON lines, `guess` proposes a schema, and finds the member that contains the time."""
     lines = [
         {"ts": 1_795_000_000 + number, "level": "info", "msg": "x", "ms": number / 2}
         for number in range(20)
@@ -103,9 +106,9 @@ def test_the_lines_of_a_container_are_guessed(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
-    """For a file in kubelet's directories, the topic is the container, and the paths are those of
-    the container's files in all pods. A character that the runtime divided is no other
-    encoding."""
+    """For a file in kubelet's directories, `guess` proposes the container's name as the topic, and
+    a path that matches the files of containers of this name in all pods of the same namespace. If
+    the runtime divided a character, `guess` still recognizes the lines as UTF-8."""
     folder = tmp_path / "pods" / "shop_web-1_3f0c" / "cart"
     folder.mkdir(parents=True)
     time, text = b"2026-11-21T08:15:01.5Z stdout", "ü".encode()
@@ -159,7 +162,8 @@ def test_guess_survives_odd_files(
 
 
 def test_an_unknown_log_is_text(tmp_path: Path) -> None:
-    """If no format fits, `guess` proposes text, and joins indented lines."""
+    """If no format fits, `guess` proposes plain text, and joins indented lines to the line before
+    them."""
     found = guess(write(tmp_path, "odd.log", "alpha\n  beta\ngamma\n"), 100)
     assert found.block["multiline"] == {"type": "indented"}
     assert [each.row["line"] for each in found.preview.rows] == ["alpha\n  beta", "gamma"]
@@ -168,7 +172,7 @@ def test_an_unknown_log_is_text(tmp_path: Path) -> None:
 
 
 def test_guess_says_what_it_cannot_read(tmp_path: Path) -> None:
-    """A file that is missing or empty is named in one sentence."""
+    """If a file is missing, compressed or empty, `guess` refuses it with one sentence."""
     with pytest.raises(SkidwayError, match="cannot read"):
         guess(tmp_path / "nothing.log", 100)
     with pytest.raises(SkidwayError, match="is compressed"):
@@ -204,8 +208,8 @@ def test_settings_that_cannot_work_are_refused(more: str, sentence: str, tmp_pat
 def test_sources_come_from_the_files_of_a_directory_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`sources.dir` names a directory whose files have further sources. A mistake in one of these
-    files is named with the file."""
+    """`sources.dir` names a directory whose files have further sources. If one of these files has a
+    mistake, the error names the file."""
     log = write(tmp_path, "access.log", catalog.formats()["access"].sample)
     folder = tmp_path / "agent.d"
     folder.mkdir()
@@ -228,8 +232,8 @@ def test_sources_come_from_the_files_of_a_directory_too(
 
 
 def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
-    """With `timezone`, local times are right. What the source sets itself replaces what the format
-    has."""
+    """If a source with a format sets `timezone`, local times are read in this time zone. A setting
+    of the source replaces the same setting of the format."""
     sample = catalog.formats()["nginx_error"].sample.encode()
     made = preview(source("nginx_error", timezone="Europe/Berlin"), sample, "/a", now_ms=NOW_MS)
     assert made.rows[0].time is not None
@@ -248,8 +252,9 @@ def test_fields_of_the_settings_are_in_each_row() -> None:
 
 
 def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`agent test` shows nothing for the moment of reading, so that results can be compared later.
-    It says how many records have this time, and when it did not read the whole file."""
+    """If a record has the time of reading, `agent test` shows no time for it, so that results can
+    be compared later. The command says how many records have the time of reading. It also says so
+    if it did not read the whole file."""
     log = write(tmp_path, "a.log", "yesterday\n2099-01-01T00:00:00Z\n" + ("x" * 999 + "\n") * 1_200)
     config = write(
         tmp_path,

@@ -1,4 +1,4 @@
-"""`skidway agent guess` proposes parsers for logs that have no name in the catalog."""
+"""`skidway agent guess` proposes parsers for logs whose format is not in the catalog of formats."""
 
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ def guessed(tmp_path: Path, *lines: str) -> Guess:
 def test_logs_without_a_name_are_guessed(
     lines: list[str], parser: dict[str, Any], time: str | None, tmp_path: Path
 ) -> None:
-    """`guess` finds values with a delimiter, pairs, and JSON behind a prefix, with their time, and
-    its block works as it is."""
+    """`guess` recognizes values with a delimiter, key=value pairs, and JSON after a prefix. It also
+    finds the field that contains the time. The block of settings that it proposes works without
+    changes."""
     found = guessed(tmp_path, *lines)
     assert found.block["parser"] == parser
     wanted = None if time is None else {"fields": [time], "format": "rfc3339"}
@@ -103,12 +104,13 @@ def test_logs_without_a_name_are_guessed(
     ],
 )
 def test_text_is_no_table(lines: list[str], tmp_path: Path) -> None:
-    """Lines that only have some commas, equal signs or brackets are text."""
+    """If lines only contain some commas, equal signs or brackets, `guess` proposes plain text."""
     assert guessed(tmp_path, *lines).what == "text"
 
 
 def test_a_format_with_a_name_goes_first(tmp_path: Path) -> None:
-    """A log of the catalog keeps its name, although its messages have JSON objects or pairs."""
+    """If a log has a format of the catalog, `guess` proposes this format, even if the log's
+    messages contain JSON objects or key=value pairs."""
     lines = [
         "2026-11-21T08:15:01.123456+01:00 web7 shop[1]: " + json.dumps({"a": number, "b=c": "d=e"})
         for number in range(5)

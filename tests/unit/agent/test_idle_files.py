@@ -49,8 +49,8 @@ def test_an_old_file_is_counted_and_read_whole_when_it_changes() -> None:
 
 @promise("1 old files")
 def test_a_known_file_is_never_too_old() -> None:
-    """A file that was read before stays known, however old it becomes, and however often the agent
-    is started."""
+    """If the agent has read a file before, it never ignores the file as too old, however old the
+    file becomes, and however often the agent is started."""
     world = world_of()
     world.files.append(PATH, b"one\n")
     started(world)
@@ -97,7 +97,8 @@ def test_a_compressed_generation_of_a_known_file_is_never_too_old() -> None:
 
 @promise("1 old files")
 def test_a_file_that_could_not_be_opened_does_not_become_too_old() -> None:
-    """A file that was found in time and could not be opened is read as soon as it can be opened."""
+    """If a file was not too old when it was found, but could not be opened, it is read as soon as
+    it can be opened."""
     world = world_of()
     world.files.append(PATH, b"one\n").unreadable = True
     started(world)
@@ -109,7 +110,8 @@ def test_a_file_that_could_not_be_opened_does_not_become_too_old() -> None:
 
 
 def test_with_start_at_end_an_old_file_begins_at_its_end() -> None:
-    """With `start_at: end`, an old file is no special case: it begins at its end."""
+    """With `start_at: end`, the agent treats an old file like every other file, and begins to read
+    at the file's end."""
     world = world_of(start_at="end")
     old_file(world)
     started(world)
@@ -120,8 +122,8 @@ def test_with_start_at_end_an_old_file_begins_at_its_end() -> None:
 
 
 def test_an_event_before_the_first_look_reads_no_old_file() -> None:
-    """An event about an old file that comes before the first look does not make the agent read
-    it."""
+    """If the kernel reports an old file to the agent before the agent's first look, the agent still
+    does not read the file."""
     world = world_of()
     old_file(world)
     world.start()
@@ -131,8 +133,8 @@ def test_an_event_before_the_first_look_reads_no_old_file() -> None:
 
 
 def test_the_time_must_be_longer_than_a_look_takes() -> None:
-    """If `ignore.older.ms` is not much longer than `reconcile.interval.ms`, the settings are
-    refused with a sentence that names both."""
+    """If `ignore.older.ms` is less than twice `reconcile.interval.ms` (the time between two looks),
+    the settings are refused. The error names both settings."""
     with pytest.raises(ConfigurationRefused, match=r"ignore\.older\.ms .* reconcile\.interval\.ms"):
         settings(raw(ignore_older_ms=HOUR_MS), reconcile_interval_ms=HOUR_MS).check()
 
@@ -147,8 +149,8 @@ def inactive() -> World:
 
 @promise("1 closed early")
 def test_a_file_is_closed_when_it_is_read_and_idle() -> None:
-    """A file that has no new bytes for `close.inactive.ms` is closed. It is read on when it
-    grows."""
+    """If a file gets no new bytes for `close.inactive.ms`, the agent closes its file descriptor.
+    When the file grows, the agent continues to read it."""
     world = inactive()
     world.settle(5)
     assert world.files.open_count == 1
@@ -161,8 +163,8 @@ def test_a_file_is_closed_when_it_is_read_and_idle() -> None:
 
 @promise("1 closed early")
 def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
-    """A file stays open as long as its bytes are not acknowledged, or if it was deleted: only an
-    open descriptor can still read it."""
+    """A file is not closed early in two cases: some of its bytes are not acknowledged yet, or the
+    file was deleted. Only with an open descriptor can the agent still read a deleted file."""
     world = inactive()
     world.hold(80)
     assert world.files.open_count == 1
@@ -179,8 +181,8 @@ def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
 
 @promise("1 closed early")
 def test_bytes_of_a_file_that_was_deleted_after_it_was_closed_are_declared() -> None:
-    """If a closed file is written to and deleted before the agent looks again, the agent declares
-    a loss."""
+    """If the agent has closed the descriptor of an idle file, and the file is then written to and
+    deleted before the next look, the agent declares a loss."""
     world = inactive()
     world.settle(30)
     world.files.append(PATH, b"two\n")

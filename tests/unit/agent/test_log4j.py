@@ -1,4 +1,5 @@
-"""Conversion patterns of log4j and Logback say how their lines are read back."""
+"""From a conversion pattern of log4j or Logback, the agent derives how to read the lines that
+programs write with this pattern."""
 
 from __future__ import annotations
 
@@ -101,8 +102,9 @@ def millis(event: Event) -> str:
 def test_what_a_pattern_writes_is_read_back(
     parts: list[str], between: str, events: list[Event]
 ) -> None:
-    """The events that a program writes by a pattern are read back with their times and fields."""
-    # literal parentheses would end a group of Logback, so they are escaped
+    """If a program writes events with a pattern, the agent reads the same times and fields from the
+    lines."""
+    # Literal parentheses would end a group of Logback, so they are escaped.
     pattern = between.join([*(part.replace("(%X", r"\(%X") for part in parts), "%m%n"])
     lines = [between.join([*(PARTS[part](e) for part in parts), e.message]) for e in events]
     made = read(pattern, "".join(f"{line}\n" for line in lines))
@@ -118,8 +120,8 @@ def test_what_a_pattern_writes_is_read_back(
 
 
 def test_the_patterns_of_spring_boot() -> None:
-    """Spring Boot's own pattern is read, with and without the name of the application and the ids
-    of a trace."""
+    """The agent can read lines of Spring Boot's default pattern, with and without the name of the
+    application and the ids of a trace."""
     made = read(
         WHOLE_SPRING.replace("{}", SPRING),
         "2026-11-23T08:15:01.123+01:00  INFO 4711 --- [shop] [           main] "
@@ -151,7 +153,8 @@ def test_the_patterns_of_spring_boot() -> None:
     ).map("".join)
 )  # fmt: skip
 def test_every_pattern_works_or_is_refused(pattern: str) -> None:
-    """Whatever a pattern looks like, it is refused in a sentence, or the agent can work with it."""
+    """Whatever a pattern looks like, the agent either refuses it with a sentence or can read lines
+    with it."""
     try:
         made = source(pattern)
     except ConfigurationRefused:
@@ -160,7 +163,7 @@ def test_every_pattern_works_or_is_refused(pattern: str) -> None:
 
 
 def test_a_stack_trace_is_a_part_of_the_message() -> None:
-    """With `multiline: java`, the message has the lines of a stack trace."""
+    """With `multiline: java`, the field `message` contains the lines of a stack trace too."""
     text = (
         "2026-11-23 08:15:01,001 [main] ERROR a.B - failed \n"
         "java.lang.IllegalStateException: y\n\tat a.B.c(B.java:1)\n"
@@ -173,7 +176,8 @@ def test_a_stack_trace_is_a_part_of_the_message() -> None:
 
 
 def test_the_zone_of_times() -> None:
-    """Times are in the zone that the pattern names, or else in that of the settings."""
+    """If the pattern names a time zone, times are read in this zone. Otherwise they are read in the
+    zone of the settings, which is UTC by default."""
     line = "2026-11-21 08:15:01,000 x\n"
     plain = "%d{yyyy-MM-dd HH:mm:ss,SSS} %m%n"
     for pattern, zone, hour in (
@@ -189,7 +193,8 @@ def test_the_zone_of_times() -> None:
 
 
 def test_a_date_without_a_day_is_no_time() -> None:
-    """A pattern that writes only the time of day gives a field, and no event time."""
+    """If a pattern writes only the time of day, without a date, this time becomes a field of the
+    row, and the row has no event time."""
     made = read("%d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} -- %msg%n", "08:15:01.5 x\n")
     assert [each.reason for each in made.rejects] == ["no-match"]
     made = read("%d{HH:mm:ss.SSS} %msg%n", "08:15:01.500 x\n")
@@ -197,7 +202,8 @@ def test_a_date_without_a_day_is_no_time() -> None:
 
 
 def test_fine_digits_are_no_part_of_the_time() -> None:
-    """A fraction of nine digits is read, and the time has six of them."""
+    """If a time has a fraction of nine digits, the agent reads it and keeps the first six
+    digits."""
     made = read("%d{yyyy-MM-dd HH:mm:ss.SSSSSSSSS} %m", "2026-11-21 08:15:01.123456789 x\n")
     assert made.rows[0].row["time"] == "2026-11-21 08:15:01.123456"
 
@@ -225,8 +231,8 @@ def test_fine_digits_are_no_part_of_the_time() -> None:
 def test_patterns_that_nobody_can_read_back_are_refused(
     pattern: str, sentence: str, at: int
 ) -> None:
-    """A pattern that cannot be read back is refused in one sentence, with a mark under the
-    place."""
+    """If lines of a pattern cannot be read back, the pattern is refused with one sentence, and a
+    caret marks the reason in the pattern."""
     with pytest.raises(ConfigurationRefused, match=sentence) as caught:
         source(pattern)
     first, shown, mark = str(caught.value).split("\n")
@@ -236,5 +242,5 @@ def test_patterns_that_nobody_can_read_back_are_refused(
 
 @pytest.mark.parametrize("name", sorted(java_dates._NAMES))
 def test_the_names_of_dates_are_known(name: str) -> None:
-    """Each name of a date pattern stands for a pattern that can be read."""
+    """The agent can read the dates of every named date pattern, such as ABSOLUTE or COMPACT."""
     assert log4j.compiled(f"%d{{{name}}} %m").pattern

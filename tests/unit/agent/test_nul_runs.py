@@ -1,4 +1,5 @@
-"""Runs of NUL bytes in place of lines, as a power loss or a truncated log leaves them."""
+"""Runs of NUL bytes in place of lines, as a power loss or a truncation leaves them. Such a run is
+called a hole."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def running(**source: object) -> World:
 
 
 def holes(world: World) -> list[tuple[int, int]]:
-    """The first byte and the length of each hole in the rejected topic, whose rows hold no NULs."""
+    """Returns the first byte and the length of each hole in the topic of rejected lines. Asserts
+    that the rows of holes do not contain the NUL bytes."""
     rows = [row for row in rejected_rows(world.brokers) if row["reason"] == "nul-bytes"]
     assert all(row["line"] == b"" for row in rows)
     return [(row["first"], row["length"]) for row in rows]
@@ -35,8 +37,8 @@ def holes(world: World) -> list[tuple[int, int]]:
 
 @promise("2 nul bytes")
 def test_a_hole_is_set_apart_and_the_line_behind_it_is_delivered() -> None:
-    """NUL bytes at the beginning of a line are rejected by themselves, with their number, and the
-    line behind them is delivered. NUL bytes inside a line stay."""
+    """NUL bytes at the beginning of a line are rejected by themselves, and the reject gives their
+    number. The line after them is delivered. A few NUL bytes inside a line stay in the line."""
     world = running()
     world.files.append(PATH, b"one\n" + bytes(7) + b"two\nth\0ree\n")
     world.settle()
@@ -50,8 +52,8 @@ def test_a_hole_is_set_apart_and_the_line_behind_it_is_delivered() -> None:
 
 @promise("2 nul bytes")
 def test_what_a_power_loss_leaves_ends_the_line_before_it() -> None:
-    """If many NUL bytes follow the beginning of a line, the line ends before them, and the next
-    line is delivered whole."""
+    """If many NUL bytes follow the first part of a line, this part is delivered as a line. The line
+    after the NUL bytes is delivered whole."""
     world = running()
     world.files.append(PATH, b"one\nhalf a l" + bytes(4096) + b"two\n")
     world.settle()
@@ -63,8 +65,8 @@ def test_what_a_power_loss_leaves_ends_the_line_before_it() -> None:
 @pytest.mark.parametrize("before", [b"", b"one\n", b"half"])
 @pytest.mark.parametrize("mib", [1, 3, 40])
 def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
-    """A hole that is larger than one reading becomes one rejected range, and the line behind it is
-    delivered."""
+    """A hole that is larger than one reading becomes at most two rejected ranges, and the line
+    after it is delivered."""
     world = running()
     world.files.append(PATH, before + bytes(mib * MIB + 5) + b"two\n")
     world.settle()
@@ -76,7 +78,8 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """If the agent is killed after it promised a large hole, it sends the same record again."""
+    """If the agent is killed after it promised to send the reject of a large hole, it sends the
+    same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
     world.start()
@@ -90,8 +93,8 @@ def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
 
 
 def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
-    """NUL bytes at the end of a file are set apart when the file has stood still. If more NUL bytes
-    come later, these are another hole."""
+    """NUL bytes at the end of a file are rejected when the file has not changed for a while, as a
+    last line without a line end is sent. If more NUL bytes come later, they are another hole."""
     world = running()
     world.files.append(PATH, b"one\n" + bytes(10))
     world.hold(2)
@@ -104,7 +107,8 @@ def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
 
 
 def test_a_hole_of_a_gib_is_read_in_few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A turn of the loop scans many MiB of a hole and keeps none of them."""
+    """In one turn of its loop, the agent reads many MiB of a hole and keeps none of these bytes. So
+    it reads a hole of 1 GiB in few turns."""
     world, size, most = running(), 1 << 30, READ_BYTES + 256
     text = b"two\n"
     zeros = bytes(most)
@@ -137,8 +141,8 @@ def test_a_hole_of_a_gib_is_read_in_few_turns(monkeypatch: pytest.MonkeyPatch) -
 
 @promise("2 nul bytes")
 def test_a_truncated_log_with_a_hole_at_its_beginning_is_read() -> None:
-    """If a log is copied and truncated, and its program writes on behind the old end, the hole is
-    set apart and the new lines are delivered, each once."""
+    """If a log is truncated and its program continues to write at its old position, the log begins
+    with a hole. The agent rejects the hole and delivers each new line once."""
     world = running()
     for number in range(3):
         world.files.append(PATH, b"line %d\n" % number * 50)

@@ -39,13 +39,14 @@ def load(text: str, folder: Path) -> AgentSettings:
 
 
 def test_the_tables_list_every_setting() -> None:
-    """The tables are what `make docs-agent` makes of the settings classes."""
+    """The tables of docs/agent.md are equal to those that `make docs-agent` generates from the
+    settings classes."""
     assert agent_page.updated(PAGE) == PAGE
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
-    """The agent accepts every example of the page."""
+    """The agent accepts every example of docs/agent.md."""
     assert EXAMPLES
     assert load(EXAMPLES[number], tmp_path).sources
 

@@ -1,4 +1,5 @@
-"""Formats of Python's logging say how their lines are read back."""
+"""From a format of Python's logging, the agent derives how to read the lines that programs write
+with this format."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max
 def test_what_logging_writes_is_read_back(
     pattern: str, thread: str, level: int, name: str, message: str, ms: int
 ) -> None:
-    """Records that Python's logging writes by a format are read back with their times and
-    fields."""
+    """If Python's logging writes records with a format, the agent reads the same times and fields
+    from the lines."""
     record = logging.LogRecord(name, level, "/a.py", 7, "%s", (message,), None)
     record.created, record.msecs, record.threadName = ms / 1000, ms % 1000, thread
     date_format = "%d.%m.%Y %H:%M:%S" if "msecs" in pattern else None
@@ -81,8 +82,8 @@ def test_what_logging_writes_is_read_back(
 def test_formats_that_nobody_can_read_back_are_refused(
     pattern: str, date_format: str | None, sentence: str
 ) -> None:
-    """A format that cannot be read back is refused in one sentence, with a mark under the
-    place."""
+    """If lines of a format cannot be read back, the format is refused with one sentence, and a
+    caret marks the reason in the format."""
     with pytest.raises(ConfigurationRefused, match=sentence) as caught:
         source(pattern, date_format)
     assert str(caught.value).endswith("^")

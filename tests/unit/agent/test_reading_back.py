@@ -262,7 +262,8 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
 
 
 def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upgrade: Any) -> None:
-    """A file renamed during the search is read at its new name, and nothing is lost."""
+    """If a file is renamed while the agent searches the brokers for the file's records, the agent
+    reads the file under its new name, and nothing is lost."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), reconcile_interval_ms=3_600_000)
@@ -374,8 +375,9 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
     picky: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the program refuses the settings by which records were promised, it reads back which of
-    these records arrived, and sends the others by the settings of now. It does not stop."""
+    """If the running version of the program refuses the settings under which records were promised,
+    the agent does not stop. It finds out which of these records arrived, and sends the others with
+    the present settings."""
     picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
     promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
     build = press.build_parser

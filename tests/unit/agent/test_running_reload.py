@@ -1,4 +1,4 @@
-"""The program of the agent takes other settings between two turns of its loop."""
+"""The agent's program takes other settings between two turns of its loop."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Registry:
 
 
 class Sending(MemoryProducer):
-    """A producer with what the program asks of producers beside the loop."""
+    """A producer that also has the attributes and methods that the agent's program uses and the
+    loop does not use."""
 
     made_again: frozenset[str] = frozenset()
 
@@ -143,8 +144,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) -> None:
-    """The program sends the lines of a source that a reload adds, watches its directory, and goes
-    on guarding topics whose batches may be on their way."""
+    """If a reload replaces a source, the program sends the lines of the new source and watches its
+    directory. The producer stays bound to the id of the old source's topic too, because batches for
+    this topic may still be on their way."""
     (site.folder / "a.log").write_text("1\n")
     (site.folder / "b").mkdir()
     (site.folder / "b" / "b.log").write_text("1\n2\n")
@@ -160,7 +162,8 @@ def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) ->
 
 
 def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
-    """The program goes on with its settings, and its health names the reason and stays good."""
+    """If a reload is refused, the program continues with its old settings. /health gives the
+    reason, but the agent still counts as healthy."""
     site.write(sources=[site.source("others", "a.log")], host_name="elsewhere")
     site.reload()
     (site.folder / "a.log").write_text("1\n")
@@ -172,7 +175,8 @@ def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
 
 
 def test_a_topic_that_was_made_again_refuses_a_reload(site: Site) -> None:
-    """If a topic of the new settings has another id than before, the program takes none of them."""
+    """If a topic of the new settings was deleted and made again, the program takes none of the new
+    settings."""
     site.turns(3)
     site.write(sources=[site.source("others", "b.log")])
     site.reload()

@@ -102,8 +102,8 @@ def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> 
 
 
 def test_a_schema_file_that_is_none_is_named(tmp_path: Path) -> None:
-    """If a schema file does not contain a valid schema, the agent refuses it. The error names the
-    source, the file and the mistake."""
+    """If a schema file does not contain a valid schema, the agent refuses the file. The error names
+    the source, the file and the mistake."""
     schema = tmp_path / "s.avsc"
     schema.write_text('{"type": "reco')
     text = SMALLEST.replace("topic: hdfs-logs", f"topic: hdfs-logs\n    schema: {schema}")

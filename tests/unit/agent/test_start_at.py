@@ -1,4 +1,5 @@
-"""Sources with `start_at: end` skip what their files contain when the agent first looks at them."""
+"""With `start_at: end`, the agent skips the lines that files contain when it first looks at a
+pattern of the source."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ def started(world: World) -> World:
 @promise("1 start at the end")
 @pytest.mark.parametrize("rest", [b"", b"part"])
 def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes) -> None:
-    """A file that exists at the first look begins behind its last whole line. The announcement and
-    the state name the skipped bytes, and no loss is declared."""
+    """If a file exists at the first look, the agent begins to read after the file's last whole
+    line. The file's announcement and the state give the number of skipped bytes, and no loss is
+    declared."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 100 + rest)
     started(world)
@@ -42,8 +44,8 @@ def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes)
 
 @promise("1 start at the end")
 def test_files_that_appear_later_are_read_whole() -> None:
-    """A file that appears after the first look is read from its beginning, also after a restart,
-    and also if the agent did not run when it appeared."""
+    """If a file appears after the first look, the agent reads it from its beginning, even if the
+    agent did not run when the file appeared."""
     world = started(world_of())
     world.files.append("/log/b.log", b"one\n")
     world.settle()
@@ -55,7 +57,8 @@ def test_files_that_appear_later_are_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
-    """What follows a skipped file after a rotation or a truncation is read whole."""
+    """If a skipped file is rotated or truncated, the agent reads everything that is later written
+    to the log's path."""
     world = world_of()
     world.files.append(PATH, b"old\n")
     started(world)
@@ -71,8 +74,10 @@ def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
 
 @promise("1 start at the end")
 def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
-    """The position in a file and the note that the agent has looked are durable together. So after
-    a kill at any moment, all lines behind the durable position are delivered once."""
+    """One transaction stores the position in a file and the note that the agent has looked at the
+    pattern. So after a kill at any moment, each line after the stored position is delivered once.
+    If the agent is killed before this transaction, the look after the next start counts as the
+    first look."""
     for turns in range(8):
         world = world_of()
         world.files.append(PATH, b"old\n" * 3)
@@ -89,8 +94,8 @@ def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None:
-    """If a source gets another pattern, the files of this pattern begin at their end, and the files
-    of the others are read on."""
+    """If a pattern is added to a source, the agent skips the lines that the files of this pattern
+    already have. It continues to read the files of the other patterns."""
     world = world_of()
     world.files.append(PATH, b"a old\n")
     world.files.append("/srv/b.log", b"b old\n")
@@ -106,8 +111,8 @@ def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None
 
 @promise("1 start at the end")
 def test_start_at_does_not_change_what_was_looked_at() -> None:
-    """If `start_at` becomes `end` later, no file is skipped, because the agent has looked at the
-    pattern before."""
+    """If `start_at` is changed to `end` later, the agent skips nothing, because it has looked at
+    the pattern before."""
     world = World(settings(raw()))
     started(world)
     world.kill()
@@ -120,8 +125,9 @@ def test_start_at_does_not_change_what_was_looked_at() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_killed: bool) -> None:
-    """If a file cannot be opened at the first look, what is written after this look is read as soon
-    as the file can be opened, even by another process."""
+    """If a file cannot be opened at the first look, the agent still skips only the bytes that the
+    file has at this look. It reads later bytes as soon as it can open the file, even if it was
+    restarted in between."""
     world = world_of()
     world.files.append(PATH, b"old\n").unreadable = True
     started(world)
@@ -138,7 +144,8 @@ def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_kil
 
 @promise("1 start at the end")
 def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
-    """If a file that could not be opened at the first look is cut, it is read whole."""
+    """If a file cannot be opened at the first look and is then truncated, the agent reads its new
+    content from the beginning as soon as it can open the file."""
     world = world_of()
     world.files.append(PATH, b"old old old\n").unreadable = True
     started(world)
@@ -153,8 +160,8 @@ def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_compressed_files_are_skipped_whole() -> None:
-    """A compressed file that exists at the first look is skipped whole, and closed. One that
-    appears later is read."""
+    """If a compressed file exists at the first look, the agent skips the whole file and closes its
+    file id. If a compressed file appears later, the agent reads it."""
     world = world_of("/log/*")
     world.files.append("/log/old", b"old\n")
     world.files.compress("/log/old")
@@ -174,7 +181,8 @@ def test_compressed_files_are_skipped_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_link_begins_at_the_end_of_its_file() -> None:
-    """A file to which a link leads at the first look begins at its end."""
+    """If a link matches the pattern at the first look, the agent skips the lines that the link's
+    target already has."""
     world = world_of("/log/*.log")
     world.files.append("/data/x", b"old\n")
     world.files.link("/log/x.log", "/data/x")
@@ -186,8 +194,8 @@ def test_a_link_begins_at_the_end_of_its_file() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_is_recognised_after_a_restart() -> None:
-    """A skipped file that grew while no agent ran is read on, and its bytes count as proven: no
-    line is sent twice, however often the agent is killed."""
+    """If a skipped file grows while no agent runs, the agent recognizes the file at its next start
+    and reads only the new lines. No line is sent twice, however often the agent is killed."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)
     started(world)
@@ -203,7 +211,8 @@ def test_a_skipped_file_is_recognised_after_a_restart() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
-    """If a skipped file is written anew while no agent runs, all of its new bytes are read."""
+    """If a skipped file is truncated and written anew while no agent runs, the agent reads all of
+    its new bytes."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)
     started(world)
@@ -218,7 +227,8 @@ def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_big_endian_file_begins_at_a_line() -> None:
-    """In a UTF-16 file, reading begins behind a line feed of the file's own byte order."""
+    """The agent begins to read a UTF-16 file after a line feed in the file's own byte order. A
+    character whose bytes would be a line feed in the other byte order does not count."""
     world = world_of(encoding="utf-16")
     world.files.append(PATH, "\ufeff\u000a\u0a00ol\u0a00\nd\u0a00".encode("utf-16-be"))
     started(world)
@@ -230,7 +240,9 @@ def test_a_big_endian_file_begins_at_a_line() -> None:
 
 @promise("1 start at the end")
 def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
-    """If the last MiB of a skipped file is one line, the rest of this line is rejected."""
+    """The agent searches the last MiB of a skipped file for a line feed. If there is none, the file
+    ends with a long unfinished line. The rest of this line is rejected, so that it does not become
+    a line of its own."""
     world = world_of()
     world.files.append(PATH, b"x" * (3 << 20))
     world.start()

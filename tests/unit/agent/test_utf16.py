@@ -1,4 +1,4 @@
-"""Files in UTF-16 are followed from their bytes to their records."""
+"""The tests write files in UTF-16 and check which records the agent makes from them."""
 
 from __future__ import annotations
 
@@ -68,8 +68,9 @@ def test_a_file_without_a_mark_is_little_endian() -> None:
 
 @promise("2 byte order")
 def test_after_a_kill_the_middle_of_the_file_is_read_in_the_same_order() -> None:
-    """An intent in the middle of a big-endian file is sent again as before, and the lines behind it
-    are read in the same byte order."""
+    """An intent is a stored promise to send certain bytes. After a kill, the agent sends an intent
+    in the middle of a big-endian file again as before. It reads the lines after the intent in the
+    same byte order."""
     world = running("utf-16")
     world.files.append(PATH, "\ufeffone\n".encode("utf-16-be"))
     world.settle()
@@ -91,7 +92,7 @@ def test_a_mark_in_the_middle_of_a_file_stays_in_the_text() -> None:
 
 @promise("2 byte order")
 def test_half_a_mark_decides_nothing() -> None:
-    """If only the first byte of a file is there, the byte order is not decided yet."""
+    """While a file has only one byte, the agent does not decide the file's byte order yet."""
     world = running("utf-16")
     data = "\ufeffa\n".encode("utf-16-be")
     world.files.append(PATH, data[:1])
@@ -103,8 +104,8 @@ def test_half_a_mark_decides_nothing() -> None:
 
 @promise("2 encoding")
 def test_a_utf8_mark_is_no_part_of_the_first_line() -> None:
-    """A UTF-8 byte order mark at the beginning of a file is taken off the first line, and only
-    there. Its bytes belong to the first record's origin."""
+    """The agent removes a UTF-8 byte order mark from the beginning of a file's first line, but
+    nowhere else. The origin of the first record includes the mark's bytes."""
     world = running("utf-8")
     for line in ("\ufeffa\n", "\ufeffb\n"):
         written(world, line.encode(), 1)
@@ -138,8 +139,9 @@ def test_unpaired_surrogates_are_rejected_or_replaced(bad: bytes) -> None:
 
 @promise("2 encoding")
 def test_half_a_code_unit_at_the_end_is_rejected_and_waits_for_nothing() -> None:
-    """If a file stands still with half a code unit at its end, the last record is rejected with all
-    its bytes. What is written later begins with a whole code unit."""
+    """If a file ends with half a code unit and no longer changes, the last record is rejected with
+    all its bytes. The next byte that is written to the file counts as the beginning of a code
+    unit."""
     world = running("utf-16le")
     written(world, "a\nb".encode("utf-16-le") + b"c", 3)
     (row,) = rejected_rows(world.brokers)
@@ -158,8 +160,9 @@ def test_lines_of_utf16_are_joined() -> None:
 
 @promise("2 over-long line")
 def test_a_long_line_of_utf16_is_rejected_and_the_next_is_delivered() -> None:
-    """A UTF-16 line that is longer than can be read at once is rejected, and the line behind it is
-    delivered, even if the characters have the bytes of line feeds."""
+    """A UTF-16 line that is too long to be read at once is rejected, and the line after it is
+    delivered. This is so even if two adjacent characters of the long line contain the bytes of a
+    line feed."""
     world = running("utf-16le")
     world.files.append(PATH, ("\u0a0a" * 800_000 + "\nb\n").encode("utf-16-le"))
     world.settle()
@@ -181,8 +184,8 @@ def test_containers_do_not_write_utf16(encoding: str, container: str) -> None:
 def test_validate_and_test_read_utf16(
     codec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`validate` and `test` read a UTF-16 file in the byte order of its mark, also the last lines
-    of a large file."""
+    """`validate` and `test` read a UTF-16 file in the byte order of its byte order mark. This also
+    holds for the last lines of a large file."""
     text = "\ufeff" + "".join(f"id {number}\n" for number in range(100_000)) + "x"
     log = tmp_path / "a.log"
     log.write_bytes(text.encode(codec) + b"-")

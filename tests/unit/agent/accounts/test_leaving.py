@@ -71,9 +71,9 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a file is replaced after the agent noted its size, a later look at the files finds the new
-    file. The agent sends the topic's last word only after it has read the new file, because a last
-    word says that all lines are delivered."""
+    """If a file is replaced after the agent noted the file's size, a later look at the files finds
+    the new file. The agent sends the topic's last word only after it has read the new file, because
+    a last word says that all lines are delivered."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -82,8 +82,9 @@ def test_a_note_in_doubt_is_made_again() -> None:
 
 
 def test_what_is_not_durable_yet_is_not_done() -> None:
-    """A topic's last word is a message which says that all the topic's lines are delivered. It
-    becomes valid when its transaction is committed. A full disk can delay the commit."""
+    """A topic's last word is a message which says that all the topic's lines are delivered. The
+    message becomes valid only when the transaction that stores it is committed. A full disk can
+    delay the commit."""
     leaving = Leaving({})
     leaving.is_asked = True
     file = tracked(9, 9)

@@ -1,4 +1,4 @@
-"""The greatest time that the agent's clock showed before the clock was set back."""
+"""If the clock was set back, the agent uses the greatest time that the clock showed before."""
 
 from __future__ import annotations
 

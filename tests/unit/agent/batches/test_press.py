@@ -181,7 +181,8 @@ def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser
     ],
 )
 def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None:
-    """Lines of other encodings become UTF-8, and their origins cover their bytes in the file."""
+    """Lines in other encodings become UTF-8. The origin of each record covers the line's bytes in
+    the file."""
     lines = [f"{words} {number}" for number in range(3)]
     data = b"".join(line.encode(encoding) + b"\n" for line in lines)
     pressed = press(recipe(encoding=encoding), reading(data))
@@ -193,8 +194,8 @@ def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None
 @pytest.mark.parametrize("on_error", ["reject", "replace"])
 @pytest.mark.parametrize("encoding", ["utf-8", "shift-jis"])
 def test_a_character_that_a_runtime_divided_is_whole_again(encoding: str, on_error: str) -> None:
-    """A container's runtime may divide a line inside a character. The parts are joined before they
-    are decoded, so the character is whole again, and the record has no mark."""
+    """A container's runtime may divide a line inside a character. The agent joins the parts before
+    it decodes them. So the character is whole again, and no byte of the line is replaced."""
     text = "表示".encode(encoding)
     time = b"2023-11-14T22:13:00Z stdout"
     data = time + b" P " + text[:1] + b"\n" + time + b" F " + text[1:] + b"\n"
@@ -206,8 +207,8 @@ def test_a_character_that_a_runtime_divided_is_whole_again(encoding: str, on_err
 
 
 def test_lines_that_are_not_in_their_encoding() -> None:
-    """A line that is not in the source's encoding is rejected alone. With `on_error: replace` it
-    becomes a record with U+FFFD, and is marked."""
+    """If a line is not in the source's encoding, only this line is rejected. With `on_error:
+    replace`, the line becomes a record that contains U+FFFD and counts as replaced."""
     data = "表\n".encode("shift_jis") + b"\x81\n" + b"b\n"
     pressed = press(recipe(encoding="shift-jis"), reading(data))
     assert [datum_text(each.value) for each in records(pressed)] == ["表", "b"]
@@ -244,8 +245,8 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
 
 
 def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
-    """The place of a rejected line is found without a look at all other lines, so that a log of
-    lines that do not fit does not stop the agent."""
+    """To find the place of a rejected line, the agent does not compute the lengths of all lines.
+    Otherwise a log in which no line fits the parser would block the agent."""
     lines = framed_lines.FramedLines([reading(b"x\n" * 50)], LineFramer())
     lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
     lines.rejected(Reject(7, "no-match", ""))
@@ -264,8 +265,8 @@ class Spied(Frames):
 
 
 def test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times() -> None:
-    """If every line of a reading is too long, every line is rejected, and the parser of times gets
-    no lines without an error."""
+    """If every line of a reading is too long, every line is rejected. The parser of times then gets
+    no lines at all, and this causes no error."""
     time = TimestampSettings(fields=["time"], format="rfc3339")
     made = recipe(max_line_bytes=64, timestamp=time, **regex("(?P<time>.*)"))
     pressed = press(made, reading(b"x" * 70 + b"\n" + b"y" * 70 + b"\n"))
@@ -366,13 +367,14 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
     ],
 )
 def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
-    """Settings by which two things fill one field are refused before a line is promised."""
+    """If two settings fill the same field (for example `fields` and a group of `path.pattern`), the
+    agent refuses the settings before it promises to send any line."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         Press(recipe(**source))
 
 
 def own_schema(schema: dict[str, Any], **source: Any) -> Press:
-    """Compiles a source with a schema of its own."""
+    """Returns the press of a source whose settings name a schema."""
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="s.avsc", **source)
     plain = recipe()
     return Press(
@@ -384,9 +386,9 @@ def own_schema(schema: dict[str, Any], **source: Any) -> Press:
 
 
 def test_a_schema_whose_fields_are_filled_twice_or_not_at_all_is_refused() -> None:
-    """A source with its own schema is refused if fields of the path or of the settings leave no
-    field to the parser, or fill a field that a group fills, too. The mark of times must be a
-    boolean."""
+    """A source whose settings name a schema is refused in three cases: the setting `fields` fills
+    every field of the schema and leaves none to the parser; two settings fill the same field; or
+    the field `timestamp_replaced`, which marks replaced times, is not a boolean."""
     schema = {"type": "record", "name": "L", "fields": [{"name": "a", "type": "string"}]}
     with pytest.raises(ConfigurationRefused, match="leave no field to the parser"):
         own_schema(schema, fields={"a": "x"}, **regex("(?P<b>.*)"))

@@ -89,9 +89,10 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @promise("2 intent")
 def test_a_recipe_says_how_lines_are_joined() -> None:
-    """A stored recipe contains the rule by which lines are joined to records. Without `multiline`,
-    its text is that of an older program. RE2 decides about lines, so `program` contains the version
-    of pyarrow."""
+    """A stored recipe contains the rule by which lines are joined to records. RE2, which is a part
+    of pyarrow, decides which lines are joined, so `program` contains the version of pyarrow.
+    Without `multiline`, the recipe's text has no such rule, as in versions of Skidway before the
+    rule existed."""
     joined = MultilineSettings(type="java", max_lines=7)
     made = recipe(multiline=joined, parser=ParserSettings(type="raw"))
     assert recipes.from_json(made.to_json()) == made

@@ -1,4 +1,5 @@
-"""Rules between parser and codec: which schema has which fields, and what becomes of the others."""
+"""The rules of `shape` change records between the parser and the codec. The tests check which
+fields the schema has afterwards, and what becomes of all other fields."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
 
 @promise("2 filtered")
 def test_a_record_is_a_row_a_reject_or_left_out() -> None:
-    """Every record of a reading is in exactly one of rows, rejects and filtered records, with the
-    origin and the event time that it would have had as a row."""
+    """Each record of a reading becomes either a row, a reject or a filtered record. A filtered
+    record keeps the origin and the event time that it would have had as a row."""
     made = recipe(shape='drop level = "DEBUG" as d\nkeep status >= 300 as k', **regex(
         PATTERN, ))  # fmt: skip
     with pytest.raises(ConfigurationRefused, match="status is a text"):
@@ -70,8 +71,8 @@ def test_a_record_is_a_row_a_reject_or_left_out() -> None:
 
 
 def test_a_derived_schema_follows_the_rules() -> None:
-    """A derived schema has the new names and not the removed fields, and values keep their
-    types."""
+    """A schema that the agent derives contains renamed fields under their new names, and no removed
+    fields. The values keep their types."""
     made = recipe(
         shape="drop status = 200 as ok\nremove status\nrename message to text",
         parser=ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"}),
@@ -86,8 +87,8 @@ def test_a_derived_schema_follows_the_rules() -> None:
 
 
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
-    """With a given schema, renamed fields have their new names there, and a removed field needs
-    none; then it is a text that rules may ask for."""
+    """A schema that the settings name must contain renamed fields under their new names. It need
+    not contain a removed field. Rules can still use this field in conditions, as a text."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
@@ -105,8 +106,8 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
 
 
 def test_a_removed_member_may_have_any_type() -> None:
-    """A JSON member that is only removed may have any type. Neither it nor a masked or hashed
-    member reaches `_extra`."""
+    """If rules only remove a JSON member, the member may have any type. A removed, masked or hashed
+    member never gets into `_extra`."""
     extra = member("_extra", {"type": "map", "values": "string"}, default={})
     made = given(
         [member("user", ["null", "string"], default=None), extra],
@@ -119,7 +120,7 @@ def test_a_removed_member_may_have_any_type() -> None:
 
 
 def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
-    """A field that the parser does not fill has its default for the rules, too."""
+    """If the parser does not fill a field, the rules see the field's default."""
     made = given(
         [member("line"), member("env", default="prod"), member("n", ["null", "int"], default=None)],
         shape='keep env = "prod" as prod\ndrop n > 5 as large',
@@ -129,7 +130,7 @@ def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
 
 
 def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
-    """A line that is not UTF-8 is rejected as without rules, whatever the rules ask."""
+    """A line that is not UTF-8 is rejected, as it would be without rules. No rule leaves it out."""
     made = recipe(shape='keep line matches "." as some\ndrop line contains "a" as a')
     found = press(made, reading(b"\xffa\na\nb\n\n"))
     assert [row["line"] for row in rows(made, found)] == ["b"]
@@ -154,7 +155,8 @@ def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
 
 
 def test_settings_refuse_a_key_without_a_rule() -> None:
-    """A key without a rule that hashes, and a rule without a key, are refused by name."""
+    """If a source has a key for hashes but no rule that hashes, the settings are refused, and so is
+    a rule that hashes without a key. The error names the setting."""
     for source in ({"shape": "hash line"}, {"hash_key_location": Path("/k")}):
         with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
             SourceSettings(topic="logs", paths=["/log/*"], **source).check()
@@ -166,8 +168,9 @@ def test_settings_refuse_a_key_without_a_rule() -> None:
 
 @promise("2 another program")
 def test_rules_that_a_program_refuses_are_of_another_program() -> None:
-    """If a stored recipe has rules that the present program does not know, its promises are read
-    back; nothing fails."""
+    """If a stored recipe has rules that the present version of the program does not know, the agent
+    does not fail. The recipe counts as one of another program, so the agent reads its promised
+    records back from the brokers."""
     made = recipe(shape="drop line is null")
     unknown = replace(made, shape="forget line")
     assert "shape-1" in made.program
@@ -178,5 +181,5 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
 
 
 def test_rules_that_are_only_comments_are_no_rules() -> None:
-    """A text of comments alone leaves the recipe as it is without rules."""
+    """If the text of the rules has only comments, the recipe is the same as without rules."""
     assert recipe(shape="# nothing\n\n") == recipe()

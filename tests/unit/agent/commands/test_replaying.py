@@ -43,7 +43,8 @@ def lines(state_dir: Path) -> list[bytes]:
 
 @promise("2 replay")
 def test_a_rejected_line_is_replayed_once(tmp_path: Path) -> None:
-    """A second call with the same lines, or with some more, replays only those that are new."""
+    """If `agent replay` is called again with the same rejected lines and some new ones, it replays
+    only the new ones."""
     assert run(tmp_path, rejected(0), rejected(10, "2")) == Replayed({"logs": 2}, 0, 0)
     assert run(tmp_path, rejected(0), rejected(20, "3")) == Replayed({"logs": 1}, 1, 0)
     done = run(tmp_path, rejected(0, "9"))
@@ -60,8 +61,9 @@ def test_a_rejected_line_is_replayed_once(tmp_path: Path) -> None:
 def test_a_killed_call_has_replayed_nothing_or_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the call ends before its file has its name, the agent sees no line, and the next call
-    replays all of them."""
+    """`agent replay` writes a file and then gives the file the name under which the agent reads it.
+    If the command is killed before that, the agent sees none of the lines. The next call replays
+    all of them."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -75,8 +77,8 @@ def test_a_killed_call_has_replayed_nothing_or_all(
 
 
 def test_lines_that_do_not_fit_are_told_before_they_are_sent(tmp_path: Path) -> None:
-    """A line that the source would reject again is named, and nothing is replayed, unless the
-    operator insists."""
+    """If the source would reject a line again, the error names the line, and no line is replayed.
+    With `--also-unfit`, all lines are replayed."""
     with pytest.raises(NotReplayed, match=r"(?s)1 lines would be rejected again.*/a: no-match"):
         run(tmp_path, rejected(0), rejected(10, "x"))
     assert lines(tmp_path) == []
@@ -96,13 +98,16 @@ def test_lines_that_do_not_fit_are_told_before_they_are_sent(tmp_path: Path) -> 
 def test_lines_that_cannot_be_replayed_are_named(
     tmp_path: Path, document: dict[str, Any], sentence: str
 ) -> None:
-    """A line that is no reject, comes twice, is not whole or is too long is named by number."""
+    """The command refuses a line that `rejected export` did not write, that is not the whole
+    rejected line, or that is too long. It also refuses two lines for the same rejected line. The
+    error gives the line's number."""
     with pytest.raises(NotReplayed, match=sentence):
         run(tmp_path, rejected(0), document)
     assert lines(tmp_path) == []
 
 
 def test_a_topic_without_replay_is_refused(tmp_path: Path) -> None:
-    """A source has to allow replays, because its schema gets fields for the origin."""
+    """A replay is refused if no source of the topic has the setting `replay: true`. This setting
+    adds the fields for the origin of a rejected line to the schema."""
     with pytest.raises(ConfigurationRefused, match="no source of topic others has replay: true"):
         run(tmp_path, {**rejected(0), "topic": "others"})

@@ -327,7 +327,7 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
     """If a log is deleted and written again, and the directory has no rotated file, the agent
-    assumes that there were no other files."""
+    assumes that there was no file in between."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)

@@ -1,5 +1,5 @@
-"""Rules of `shape` in the running agent: what a rule leaves out is settled without a broker, and
-counted once, whatever happens between."""
+"""Rules of `shape` in the running agent. A record that a rule leaves out is never sent to a broker,
+and is counted once, even if the agent is killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def made(shape: str | None, **others: Any) -> World:
 
 
 def filtered(world: World) -> list[tuple[str, int, int]]:
-    """Returns what the deltas say was left out: rule, records and bytes."""
+    """Returns the name of each rule, and how many records and bytes it left out according to the
+    published deltas (messages with counts)."""
     found: dict[str, tuple[int, int]] = {}
     for delta in world.deltas():
         for count in delta.counts:
@@ -40,8 +41,9 @@ def filtered(world: World) -> list[tuple[str, int, int]]:
 
 @promise("2 filtered")
 def test_what_a_rule_leaves_out_is_settled_without_a_broker() -> None:
-    """If rules leave out all records of a file, the agent sends nothing, its ledger says so, and
-    its seal does not wait."""
+    """If rules leave out all records of a file, the agent sends none of them, and its ledger shows
+    their bytes as filtered. A seal says that all earlier lines are counted. The agent sends its
+    seal without waiting for a broker to acknowledge these records."""
     world = made(DEBUG)
     world.files.append(A, b"d1\nd2\n")
     world.start()
@@ -57,7 +59,7 @@ def test_what_a_rule_leaves_out_is_settled_without_a_broker() -> None:
 
 @promise("2 filtered")
 def test_rows_rejects_and_filtered_add_up() -> None:
-    """Each byte of a file is acknowledged, rejected or filtered, and each is counted once."""
+    """Each byte of a file is either acknowledged, rejected or filtered, and is counted once."""
     parser = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = made(DEBUG, parser=parser)
     world.files.append(A, b"a1\nd2\nx3\nb4\nd5\n")
@@ -71,8 +73,9 @@ def test_rows_rejects_and_filtered_add_up() -> None:
 
 @promise("2 filtered")
 def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
-    """The count of what was left out becomes durable with the checkpoint. A kill between
-    the checkpoint and the delta leaves the count right, and so does one after the delta."""
+    """The count of left-out records becomes durable with the checkpoint. A later delta (message
+    with counts) contains this count. The count is right even if the agent is killed before or after
+    it sends the delta."""
     world = made(DEBUG)
     world.settings = settings(
         raw(shape=DEBUG), audit_interval_ms=3_600_000, seal_interval_ms=3_600_000
@@ -101,8 +104,8 @@ def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
 
 @promise("2 new settings")
 def test_new_rules_begin_behind_what_was_promised() -> None:
-    """Bytes that were promised under old rules are sent under these rules after a kill, although
-    the new rules would leave them out."""
+    """If lines were promised before the rules changed, the agent sends them after a kill by the old
+    rules, although the new rules would leave them out."""
     world = made(None)
     world.kill_in_flight(b"d1\nd2\n")
     world.settings = settings(raw(shape=DEBUG))
@@ -117,8 +120,8 @@ def test_new_rules_begin_behind_what_was_promised() -> None:
 def test_what_was_left_out_is_not_missed_when_it_is_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If another version of the program must look for promised records on the brokers, those that
-    its rules leave out are filtered, and neither lost nor sent."""
+    """After an upgrade, the agent looks for its promised records on the brokers. Records that the
+    rules leave out count as filtered. The agent neither sends them nor declares them lost."""
     world = made(DEBUG)
     world.kill_in_flight(b"a1\nd2\na3\nd4\n", b"a5\nd6\n", arrives=FIRST)
     monkeypatch.setattr(program_versions, "program_version", lambda: "another")
@@ -133,8 +136,8 @@ def test_what_was_left_out_is_not_missed_when_it_is_read_back(
 
 @promise("2 another program")
 def test_another_key_is_another_program(tmp_path: Path) -> None:
-    """If the key of `hash` changes, promised records are looked for on the brokers, and only those
-    that are missing are sent, with the new key."""
+    """If the key of `hash` changes, the agent looks for its promised records on the brokers. It
+    sends only the missing records, with hashes of the new key."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef\n")
     world = made("hash line", hash_key_location=key)
@@ -159,8 +162,9 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
 
 
 def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
-    """A line that is rejected is masked as a whole. If a rule removes a field, only the place of
-    the line and the reason are sent."""
+    """Masks apply to the whole text of a rejected line. If this cannot hide every secret, for
+    example because a rule removes a field, the agent sends only the line's position and the
+    reason."""
     parser = ParserSettings(type="regex", pattern=r"(?P<line>\w+)")
     for shape, shown in (
         ("mask line for ips, keys", b"password=[key] [ip]"),

@@ -635,8 +635,8 @@ def test_another_topic_means_another_id(world: World) -> None:
 
 
 def test_reading_stops_at_a_limit(world: World) -> None:
-    """If reading limits are set, the agent reads each file up to the file's limit. It does not read
-    files without a limit at all."""
+    """If reading limits are set, the agent reads each file up to the file's limit. It reads nothing
+    from a file for which no limit is set."""
     world.files.append(A, b"1\n2\n3\n")
     world.files.append("/log/b.log", b"x\n")
     world.start()

@@ -39,8 +39,8 @@ def positions(world: World) -> list[tuple[str, int, int]]:
 @promise("2 framing")
 def test_a_record_waits_for_its_last_line(world: World) -> None:
     """The lines of a record arrive together, as soon as the next record begins. The last record
-    arrives when the file has not changed for `multiline.timeout.ms`, longer than `idle.flush.ms`.
-    The origin of a record covers all its lines."""
+    arrives when the file has not changed for `multiline.timeout.ms`, which is longer than
+    `idle.flush.ms`. The origin of a record covers all its lines."""
     world.files.append(A, b"A\n at b\n")
     world.start()
     world.settle(8)
@@ -55,8 +55,8 @@ def test_a_record_waits_for_its_last_line(world: World) -> None:
 
 @promise("2 framing")
 def test_lines_after_the_time_out_are_a_record_of_their_own(world: World) -> None:
-    """Lines that come after the time-out of their record become a record of their own. After a
-    crash they do so again, with the same origins."""
+    """If further lines of a record come after `multiline.timeout.ms`, they become a record of their
+    own. After a crash, the agent sends this record again with the same origin."""
     world.files.append(A, b"A\n at b\n")
     world.start()
     world.settle()
@@ -95,8 +95,8 @@ def test_a_record_is_held_together_across_a_rotation(world: World) -> None:
 
 
 def test_a_record_is_read_when_nothing_more_is_to_be_read(world: World) -> None:
-    """If an agent is to read a file only up to a position, the last record before this position is
-    read at once."""
+    """If the agent may read a file only up to a limit, it sends the last record before this limit
+    at once. It does not wait for further lines of this record."""
     world.files.append(A, b"A\n at b\nB\n")
     world.start()
     world.settle(1)

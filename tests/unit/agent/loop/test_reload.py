@@ -1,4 +1,5 @@
-"""A running agent takes other settings, with the same meaning as a restart."""
+"""A running agent takes other settings. Tests with the parameter `change` run twice, once with a
+reload and once with a restart, and both must have the same result."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ Change = Callable[..., None]
 
 @BOTH
 def test_a_new_source_is_read_from_its_beginning(change: Change) -> None:
-    """A source that is added has the files that its patterns match now, from their first byte, and
-    other sources lose no line."""
+    """If a source is added, the agent reads the files that match its patterns from their first
+    byte. The other sources lose no line."""
     world = started(raw("logs", A))
     world.files.append(A, b"a1\n")
     world.files.append(B, b"b1\n")
@@ -59,8 +60,8 @@ def test_a_new_source_is_read_from_its_beginning(change: Change) -> None:
 
 @BOTH
 def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> None:
-    """If a source is removed, its files get no more records. Bytes that came since are no loss,
-    because no source means them; bytes that the agent saw and did not read are declared."""
+    """If a source is removed, the agent makes no more records from its files. If such a file has
+    bytes that the agent has not read, the agent declares them lost."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(A, b"a1\n")
     world.files.append(B, b"b1\n")
@@ -76,8 +77,9 @@ def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> No
 
 @BOTH
 def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> None:
-    """If nothing was written since the last line was read, nothing is declared, and seals of the
-    former topic go on, so that the audit does not wait for it."""
+    """If the agent has read all lines of a removed source's file, it declares no loss and closes
+    the file. It continues to send seals for the source's topic, so that the audit does not wait for
+    this agent."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(A, b"a1\n")
     change(world, raw("others", B))
@@ -92,8 +94,8 @@ def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> N
 
 @BOTH
 def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Change) -> None:
-    """If the topic of a source changes, the bytes behind the last promise go to the new topic,
-    under a new file id, and no line is in both topics."""
+    """If the topic of a source changes, lines after the last promised byte go to the new topic
+    under a new file id. No line is in both topics."""
     world = started(raw("logs", A))
     world.files.append(A, b"1\n2\n")
     change(world, raw("others", A))
@@ -107,8 +109,8 @@ def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Chan
 
 @promise("2 new settings")
 def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
-    """Lines that were promised before a reload are sent again after a kill as the old settings say,
-    and the lines behind them as the new settings say."""
+    """If lines were promised before a reload, the agent sends them again after a kill by the old
+    settings. It sends the lines after them by the new settings."""
     joined = MultilineSettings(type="start", pattern="^b", timeout_ms=100)
     world = started(raw("logs", A))
     world.files.append(A, b"b1\nc1\n")
@@ -123,7 +125,8 @@ def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
 
 
 def test_a_deleted_file_is_still_read_to_its_end() -> None:
-    """A restart loses the unread bytes of a deleted file. A reload keeps the open file."""
+    """A reload keeps a deleted file open, so the agent reads the file to its end. (A restart would
+    lose the file's unread bytes.)"""
     world = started(raw("logs", A, B))
     world.files.append(A, b"1\n")
     world.settle(10)
@@ -136,8 +139,8 @@ def test_a_deleted_file_is_still_read_to_its_end() -> None:
 
 
 def test_rotated_files_keep_their_source_when_the_order_of_sources_changes() -> None:
-    """Rotated files that no pattern matches stay with their own source, although its number
-    changes."""
+    """If a reload changes the order of the sources, rotated files that no pattern matches still
+    belong to the same source as before."""
     world = started(raw("logs", A), raw("others", B))
     for path, text in ((A, b"a1\n"), (B, b"b1\n")):
         world.files.append(path, text)
@@ -156,7 +159,7 @@ def test_rotated_files_keep_their_source_when_the_order_of_sources_changes() -> 
 
 
 def test_rotated_files_keep_their_source_when_another_source_goes() -> None:
-    """If a source is removed, the rotated files of the other sources are still told apart."""
+    """If a reload removes a source, rotated files of another source still belong to that source."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(B, b"b1\n")
     world.settle(10)
@@ -172,8 +175,8 @@ def test_rotated_files_keep_their_source_when_another_source_goes() -> None:
 
 
 def test_a_new_interval_counts_at_once_for_a_line_that_waits() -> None:
-    """A last line without a line end that waits for a long `idle.flush.ms` is sent after the new,
-    shorter one."""
+    """A last line without a line end waits for `idle.flush.ms`. If a reload makes this time
+    shorter, the agent sends the waiting line after the shorter time."""
     world = World(settings(raw("logs", A), idle_flush_ms=3_600_000))
     world.start()
     world.files.append(A, b"1\n2")
@@ -186,8 +189,8 @@ def test_a_new_interval_counts_at_once_for_a_line_that_waits() -> None:
 
 @promise("2 floor")
 def test_the_floor_of_a_new_topic_is_its_present_end() -> None:
-    """The partitions of a topic that a reload adds are read back from the end that they had at the
-    reload."""
+    """If a reload adds a topic, the floor of each of its partitions is the end that the partition
+    has at the reload. A floor is the offset from which the agent searches for its own records."""
     world = started(raw("logs", A))
     tp = TopicPartition("others", 0)
     world.files.append(A, b"1\n2\n")
@@ -202,7 +205,8 @@ def test_the_floor_of_a_new_topic_is_its_present_end() -> None:
 
 
 def test_what_prevents_a_reload_is_said() -> None:
-    """A topic that was made again needs a restart, and an agent that leaves takes no settings."""
+    """If a topic was deleted and made again, a reload is refused with the advice to restart the
+    agent. An agent that is asked to leave refuses every reload."""
     world = started(raw("logs", A))
     world.settle(5)
     world.topic_ids = "another"

@@ -58,12 +58,13 @@ def test_a_field_of_the_path_can_be_the_key() -> None:
 
 @pytest.mark.parametrize("pattern", ["/var/log", "(?P<app>", "(?P<app>[^/]+)/(x)"])
 def test_a_pattern_that_gives_no_fields_is_refused(pattern: str) -> None:
-    """A pattern without named groups is refused, and so is a pattern that RE2 refuses."""
+    """A path pattern is refused if it has no named groups or also unnamed groups, or if RE2 refuses
+    it."""
     with pytest.raises(ConfigurationRefused, match=r"path\.pattern"):
         path_groups((pattern,))
 
 
 def test_a_schema_without_the_fields_is_refused() -> None:
-    """The schema needs a string field for each group."""
+    """A schema is refused if it has no string field for a group of the path pattern."""
     with pytest.raises(ConfigurationRefused, match="'app'"):
         AddedFields((r"(?P<app>\w+)",), (), SCHEMA)

@@ -1,4 +1,5 @@
-"""What containers wrote is taken out of their runtime's lines, and parts of a line are joined."""
+"""A container's runtime wraps each line that the container wrote, and may divide a line into parts.
+The agent unwraps the lines and joins their parts."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ def texts(kind: str, data: bytes, rule: Rule | None = None) -> list[str]:
 
 
 def test_a_line_has_stream_and_time_of_its_runtime() -> None:
-    """A record has the text of the container, its stream, and the time that the runtime wrote,
-    which is also the event time."""
+    """A record contains the line that the container wrote, its stream (stdout or stderr) and the
+    time that the runtime wrote. This time is also the record's event time."""
     for kind, data in ((CRI, cri(b"a b", stream=b"stderr")), (DOCKER, docker("a b\n", "stderr"))):
         found = parsed(kind, data)
         assert found.event_ms.tolist() == [TIME_MS]
@@ -58,7 +59,7 @@ def test_a_line_has_stream_and_time_of_its_runtime() -> None:
 
 
 def test_parts_of_a_line_are_joined() -> None:
-    """The parts of a line that the runtime divided are one record again."""
+    """If the runtime divided a line into parts, the parts become one record again."""
     data = cri(b"on", b"P") + cri(b"e l", b"P") + cri(b"ine") + cri(b"") + cri(b"x", b"F:a")
     assert texts(CRI, data) == ["one line", "", "x"]
     assert texts(DOCKER, docker("on") + docker("e\n") + docker("\n") + docker("x\r\n")) == [
@@ -67,16 +68,16 @@ def test_parts_of_a_line_are_joined() -> None:
 
 
 def test_parts_of_another_stream_are_not_joined() -> None:
-    """If a line of another stream stands between two parts, they stay two records, which are
-    counted as pieces."""
+    """If a line of another stream is between two parts of a line, the parts become two records. A
+    record whose rest is in another record is counted as a piece."""
     data = cri(b"on", b"P") + cri(b"other", stream=b"stderr") + cri(b"e")
     assert texts(CRI, data) == ["on", "other", "e"]
     assert JoiningFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 1
 
 
 def test_a_trace_in_a_container_is_one_record() -> None:
-    """With multiline, the pattern is searched in what the container wrote. A record has the lines
-    of one stream."""
+    """With `multiline`, the pattern is searched in the text that the container wrote. All lines of
+    a record are of the same stream."""
     data = (
         cri(b"A", b"P") + cri(b"1") + cri(b" at b") + cri(b" at c", b"P") + cri(b"d")
         + cri(b"err", stream=b"stderr") + cri(b" at e", stream=b"stderr") + cri(b"B")
@@ -109,8 +110,8 @@ def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: byt
 
 
 def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
-    """If the runtime's time cannot be read, the record has no event time, and the field gets the
-    time of reading."""
+    """If the runtime's time cannot be read, the record has no event time, and the field
+    `container_time` gets the time of reading."""
     found = parsed(CRI, b"2025-99-20T08:15:01Z stdout F a\n")
     assert found.event_ms.tolist() == [-(1 << 63)]
     (row,) = found.batch.to_pylist()
@@ -131,7 +132,7 @@ def test_lines_that_are_all_rejected_make_no_rows() -> None:
 
 
 def test_the_last_part_is_awaited() -> None:
-    """A line is whole when its last part is there."""
+    """A divided line is read only when its last part has been written."""
     framer = JoiningFramer(None, 1 << 20, CRI)
     whole = cri(b"a")
     assert framer.whole_records_end(whole + cri(b"b", b"P")) == len(whole)
@@ -140,7 +141,8 @@ def test_the_last_part_is_awaited() -> None:
 
 
 def test_a_schema_that_cannot_take_the_fields_is_refused() -> None:
-    """Fields that have the names of the runtime's fields must have their types."""
+    """A schema is refused if one of its fields has the name of a runtime's field, such as
+    `container_time`, but another type."""
     schema = pa.schema([("line", pa.string()), ("container_time", pa.string())])
     with pytest.raises(ConfigurationRefused, match="container_time"):
         ContainerParser(CRI, RawParser(without_fields(schema), frozenset()), schema)
@@ -152,8 +154,9 @@ PARTS = st.lists(
 
 
 def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
-    """The records of parts (text, whether another part follows, whether it is on stderr). Joins
-    part by part. The first part of a line decides whether a record begins there."""
+    """Returns the records that a simple program makes, which joins part by part. A part consists of
+    its text, whether another part of the line follows, and whether it is on stderr. The first part
+    of a line decides whether a record begins there."""
     found: list[str] = []
     before: tuple[bytes, bool, bool] | None = None
     for text, is_part, is_error in parts:
@@ -182,7 +185,8 @@ def wrapped(kind: str, parts: list[tuple[bytes, bool, bool]]) -> bytes:
 def test_texts_are_those_of_a_simple_program(
     parts: list[tuple[bytes, bool, bool]], is_multiline: bool, kind: str
 ) -> None:
-    """The texts of the records are those of a program that joins part by part."""
+    """The texts of the records are the same as those of a simple program that joins part by
+    part."""
     data = wrapped(kind, parts)
     if data:
         rule = Rule(START, "^A", 500) if is_multiline else None
@@ -209,8 +213,8 @@ def test_records_never_depend_on_another_range(
     rule: Rule | None, kind: str, bytes_max: int,
 ) -> None:  # fmt: skip
     """The lines of a file are joined in the same way whatever other file is read at the same time.
-    The parts into which a range is divided at the ends of records have the same records as the
-    range."""
+    If a range of bytes is divided at the ends of records, its parts give the same records as the
+    whole range."""
     framer = JoiningFramer(rule, bytes_max, kind)
     ranges = [each for each in (wrapped(kind, one), wrapped(kind, other)) if each]
     if not ranges:
@@ -240,8 +244,8 @@ def test_what_follows_never_changes_a_whole_record(
     parts: list[tuple[bytes, bool, bool]], more: list[tuple[bytes, bool, bool]],
     rule: Rule | None, kind: str, cut_off: int,
 ) -> None:  # fmt: skip
-    """A record that was said to be whole stays the same, whatever is written after it, even if a
-    line, or a part of a line, was only half written."""
+    """Once a record counts as whole, it stays the same, whatever is written after it. This holds
+    even if the file ended in the middle of a line."""
     framer = JoiningFramer(rule, 1 << 20, kind)
     everything = wrapped(kind, parts) + wrapped(kind, more)
     data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]

@@ -39,7 +39,8 @@ def parse(
 
 
 def reference(line: str, delimiter: str) -> list[str] | None:
-    """The values that Python's csv module finds in a line; None if it finds none."""
+    """Returns the values that Python's csv module finds in a line, or None if the line is not
+    valid."""
     try:
         found = list(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter, strict=True))
     except csv.Error:
@@ -92,8 +93,8 @@ def test_what_others_write_is_read_back(rows: list[tuple[str, str, str]], quotin
 
 
 def test_lines_that_do_not_fit_say_why() -> None:
-    """A line with another number of values is rejected with both numbers, and a quoted value that
-    does not end rejects its own line only."""
+    """If the number of a line's values is not the number of the columns, the line is rejected, and
+    the detail gives both numbers. If a quoted value does not end, only its own line is rejected."""
     rows, details = parse(["1,2", '"1,2,3', "1,2,3", '"1"x,2,3', "1,2,3,4", b"\xff,2,3"])
     assert list(rows) == [2]
     assert details == {
@@ -106,8 +107,8 @@ def test_lines_that_do_not_fit_say_why() -> None:
 
 
 def test_headers_are_rejected() -> None:
-    """A line of the columns' names, or of the text that the settings name, is rejected as a header
-    wherever it is."""
+    """A line with the names of the columns is rejected as a header, wherever in the file it is. If
+    the setting `header` is set, a line with this text is a header instead."""
     rows, details = parse(["a,b,c", "a,b,x", '"a",b,c', "A;B"])
     assert (list(rows), details[0], details[2]) == ([1], *["the line is a header"] * 2)
     rows, details = parse(["A B,B,C", "a,b,c"], header="A B,B,C")
@@ -124,8 +125,8 @@ def source(**parser: Any) -> SourceSettings:
 
 
 def test_columns_have_types_and_a_time() -> None:
-    """Columns have the types that the settings give them, an empty value of a type is null, and the
-    time can be in several columns."""
+    """The settings can give a column a type; an empty value of this column is then null. The event
+    time can be divided among several columns."""
     csv_source = source(
         delimiter="tab",
         types={"c": "double"},
@@ -140,8 +141,8 @@ def test_columns_have_types_and_a_time() -> None:
 
 
 def test_a_value_may_have_line_ends_if_lines_are_joined() -> None:
-    """With `multiline`, a quoted value has the line ends that are in the file. Without it, each of
-    the lines is rejected."""
+    """With `multiline`, a quoted value may contain line ends, and keeps them unchanged. Without
+    `multiline`, each line of such a value is rejected."""
     data = b'1,"two\nlines",x\n2,one,y\n'
     joined = MultilineSettings(type="start", pattern=r"^\d+,")
     made = preview(source(multiline=joined), data, "/a")

@@ -1,4 +1,5 @@
-"""Simple patterns are found by their delimiters, and find what RE2 finds."""
+"""If a regular expression is simple enough, the agent does not use RE2, but searches the line for
+the text between the groups. The result must be the same as with RE2."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from support.promises import promise
     ],
 )
 def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
-    """Patterns whose groups can end in one way only are scanned."""
+    """A pattern is simple enough if each group can end in one place only."""
     assert compiled(pattern) is not None
 
 
@@ -47,8 +48,8 @@ def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
     ],
 )
 def test_patterns_with_several_ways_are_left_to_re2(pattern: str) -> None:
-    """Patterns in which a group could end in several places, or which have anything else than
-    groups and literals, are not scanned."""
+    """A pattern is left to RE2 if a group could end in several places, or if the pattern contains
+    anything but groups and literal text."""
     assert compiled(pattern) is None
 
 
@@ -68,7 +69,7 @@ def test_patterns_with_several_ways_are_left_to_re2(pattern: str) -> None:
     ],
 )
 def test_what_re2_does_not_match_does_not_match(pattern: str, line: str) -> None:
-    """A line that almost matches a simple pattern does not match it."""
+    """A line that almost matches a simple pattern counts as no match, as with RE2."""
     lines = pa.array([line])
     simple = compiled(pattern)
     assert simple is not None
@@ -112,7 +113,7 @@ def test_a_simple_pattern_finds_what_re2_finds(
     dot_all: bool,
     skipped: int,
 ) -> None:
-    """For every pattern that is scanned, and all lines, the result is that of RE2."""
+    """For every simple pattern and all lines, the result is the same as with RE2."""
     groups = "".join(f"(?P<g{at}>{kind}){text}" for at, (kind, text) in enumerate(parts))
     pattern = f"{before}{groups}{tail}{after}"
     simple = compiled(pattern, dot_all=dot_all)

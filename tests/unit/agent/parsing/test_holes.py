@@ -1,4 +1,5 @@
-"""Runs of NUL bytes in place of lines are records of their own, and no line suffers from them."""
+"""A hole is a run of NUL bytes in place of lines. Each hole is a record of its own, and does not
+change the lines around it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ PIECES = st.lists(
 
 
 def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[bytes, bool]]:
-    """The bytes of each record with its line end, and whether it is a hole."""
+    """Returns the bytes of each record, including its line end, and whether the record is a
+    hole."""
     data = b"".join(ranges)
     frames = framer.frame(data, np.cumsum([len(each) for each in ranges]))
     holes = [False] * len(frames) if frames.is_hole is None else frames.is_hole.tolist()
@@ -50,8 +52,8 @@ def reference(data: bytes) -> list[tuple[bytes, bool]]:
 @promise("2 nul bytes")
 @given(PIECES)
 def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
-    """A run of NUL bytes is a hole at the beginning of a line, and anywhere if it is long. All
-    other NUL bytes stay in their lines."""
+    """A run of NUL bytes is a hole if it is at the beginning of a line, or if it is long. All other
+    NUL bytes stay in their lines."""
     if data:
         assert records(LineFramer(), data) == reference(data)
 
@@ -59,8 +61,8 @@ def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
 @promise("2 framing")
 @given(PIECES, PIECES, st.booleans())
 def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined: bool) -> None:
-    """A range has the same holes and records whether it is framed alone or with other ranges, and
-    if it is divided at the end of a record."""
+    """A range has the same holes and records whether it is framed alone or with other ranges. If a
+    range is divided at the end of a record, its parts have the same records as the whole range."""
     framer = JoiningFramer(Rule(START, "^A", 3), 9) if is_joined else LineFramer()
     ranges = [each for each in (one, other) if each]
     if not ranges:
@@ -77,7 +79,7 @@ def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined
 def test_what_follows_never_changes_a_hole(
     data: bytes, rest: bytes, is_joined: bool, encoding: str
 ) -> None:
-    """A hole or record that was said to be whole stays the same, whatever is written after it."""
+    """Once a hole or a record counts as whole, it stays the same, whatever is written after it."""
     if encoding != "utf-8":
         data, rest = (b.decode().encode(encoding) for b in (data, rest))
     framer: LineFramer | JoiningFramer = LineFramer(encoding)
@@ -91,7 +93,8 @@ def test_what_follows_never_changes_a_hole(
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16le", "utf-16be"])
 def test_a_hole_is_whole_as_soon_as_another_byte_follows(encoding: str) -> None:
-    """The line behind a hole need not be whole for the hole to be read."""
+    """A hole counts as whole as soon as any other byte follows it, even if the line after the hole
+    is not complete yet."""
     framer, unit = LineFramer(encoding), len("a".encode(encoding))
     hole = bytes(40)
     assert framer.whole_records_end(hole) == 0

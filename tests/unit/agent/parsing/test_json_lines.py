@@ -151,8 +151,9 @@ def with_extra(*texts: str) -> Parsed:
 
 
 def test_members_without_a_field_go_to_extra() -> None:
-    """If the schema has a field `_extra`, it takes the members that have no field, and values of
-    another type than their field, which is null then."""
+    """If the schema has a field `_extra`, this field gets all members that have no field of their
+    own. It also gets each value whose type is not the type of its field, and the value's own field
+    becomes null."""
     parsed = with_extra(
         '{"n": 1, "b": {"c": [1, null]}, "a": "x"}',
         '{"n": 2, "text": {"no": "text"}}',
@@ -169,7 +170,8 @@ def test_members_without_a_field_go_to_extra() -> None:
 
 
 def test_a_value_of_another_type_in_a_needed_field_is_rejected() -> None:
-    """A value of another type is rejected if its field cannot be null, even with `_extra`."""
+    """If a value has not the type of its field, and the field cannot be null, the line is rejected,
+    even if the schema has a field `_extra`."""
     (reject,) = with_extra('{"n": "1"}').rejects
     assert (reject.reason, "field n" in reject.detail) == ("schema", True)
 
@@ -182,8 +184,8 @@ def test_an_extra_field_of_another_type_is_refused() -> None:
 
 
 def test_members_are_found_by_the_aliases_of_fields() -> None:
-    """A member is found by an alias of its field, at every depth. If a member has the field's own
-    name, it counts."""
+    """A member fills the field that has the member's name as an alias, at every depth. If a line
+    also has a member with the field's own name, that member fills the field."""
     schema = {
         "type": "record",
         "name": "R",
@@ -214,7 +216,7 @@ def test_members_are_found_by_the_aliases_of_fields() -> None:
 
 
 def test_a_time_that_is_no_field_is_refused() -> None:
-    """A member that is to have the time must be a field of the schema, so that a wrong name is
-    noticed."""
+    """The settings name the member that contains the time. If the schema has no field of this name,
+    the settings are refused, so that a misspelt name is noticed."""
     with pytest.raises(ConfigurationRefused, match="'tiem', which is no field of the schema"):
         parse(time_fields=["tiem"], time_format=TimeFormat("rfc3339"))

@@ -21,7 +21,8 @@ NOW_MS = 1_800_000_000_000
 
 
 def pairs(lines: list[str | None]) -> tuple[dict[int, list[tuple[str, str]]], dict[int, str]]:
-    """Returns the pairs of each line, and the lines without pairs."""
+    """Returns the pairs of each line, and what is wrong with each line that cannot be split into
+    pairs."""
     found = pairs_of(pa.array(lines, pa.string()))
     by_line: dict[int, list[tuple[str, str]]] = {}
     columns = (found.line.tolist(), found.keys.to_pylist(), found.values.to_pylist())
@@ -39,7 +40,7 @@ LINES = st.text(st.sampled_from('ab=" \\nu\tü'), max_size=14) | st.lists(
 @example(['a="b"c', '"a="', '\\"a="b c"', 'a="b" c="d"'])
 @given(st.lists(st.none() | LINES, max_size=12))
 def test_lines_are_cut_together_as_one_by_one(lines: list[str | None]) -> None:
-    """Each line has the pairs that it has alone, whatever other lines are cut with it."""
+    """If many lines are split together, each line has the same pairs as if it was split alone."""
     found, faults = pairs(lines)
     for index, line in enumerate(lines):
         wanted = [] if line is None else split(line)
@@ -64,7 +65,8 @@ KEYS = st.text(st.characters(codec="utf-8", exclude_characters='="'), min_size=1
     st.booleans(),
 )
 def test_what_others_write_is_read_back(lines: list[dict[str, str]], is_ascii: bool) -> None:
-    """Quoted values with the escapes of JSON are read back, whatever characters they have."""
+    """Values that were quoted and escaped as in JSON are read back, whatever characters they
+    contain."""
     texts = [
         " ".join(f"{key}={json.dumps(value, ensure_ascii=is_ascii)}" for key, value in x.items())
         for x in lines
@@ -103,8 +105,9 @@ def made_of(settings: SourceSettings, *lines: str, schema: str | None = None) ->
 
 
 def test_keys_become_fields_and_the_rest_is_kept() -> None:
-    """The named keys are fields of their types, and the map `_extra` has all other keys and the
-    values that do not fit. A missing key is null."""
+    """The keys that the settings name become fields of the configured types. The map `_extra` gets
+    all other keys, and the values that do not fit their types. If a key is missing, its field is
+    null."""
     made = made_of(
         source(columns=["level", "dur"], types={"dur": "int"}),
         'level=info dur=3 msg="a b" slow',
@@ -119,8 +122,9 @@ def test_keys_become_fields_and_the_rest_is_kept() -> None:
 
 
 def test_lines_without_pairs_are_rejected() -> None:
-    """A line without key=value, without a key, or with a value that does not end is rejected with
-    a reason of its own, and other lines are not."""
+    """A line is rejected if it has no key=value, if a value has no key, or if a quoted value does
+    not end correctly. The detail says which of these mistakes the line has. Other lines are not
+    rejected."""
     made = made_of(source(), "starting", "=1 a=2", 'a="b', 'a="b"c', "a=1", "")
     assert [each.row for each in made.rows] == [{"_extra": [("a", "1")]}]
     assert [each.detail for each in made.rejects] == [
@@ -130,8 +134,9 @@ def test_lines_without_pairs_are_rejected() -> None:
 
 
 def test_a_line_may_lack_its_time() -> None:
-    """A line without a key of the time has the time of reading, and a line whose time cannot be
-    read is rejected, or keeps the time of reading if the settings say so."""
+    """If a line does not have the key of the time, its time is the time of reading. If a line's
+    time cannot be read, the line is rejected. With `on_error: read_time`, this line gets the time
+    of reading too."""
     lines = ("ts=2026-11-23T08:15:01Z a=1", "a=2", "ts=soon a=3")
     made = made_of(source(timestamp=Times(fields=["ts"], format="rfc3339")), *lines)
     assert [each.time and each.time.isoformat() for each in made.rows] == [
@@ -158,8 +163,10 @@ SCHEMA = json.dumps(
 
 
 def test_a_schema_says_which_keys_count() -> None:
-    """Keys belong to fields by name or alias, the field's own name first. A field without a key has
-    its default, and a line is rejected if a field has neither, or if a value does not fit."""
+    """With a schema, a key fills the field that has this name or alias. If a line has both the
+    field's name and an alias as keys, the name counts. A field without a key gets its default. A
+    line is rejected if a field has neither key nor default, or if a value does not fit its
+    field."""
     made = made_of(
         source(schema="s"),
         "http.status=200 app=web other=1",

@@ -1,5 +1,5 @@
-"""Lines become records of several lines by a pattern, and always the same ones for the same range
-of bytes."""
+"""A pattern decides which lines are joined to one record. The same range of bytes always gives the
+same records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def start(lines_max: int = 500, bytes_max: int = LARGE) -> JoiningFramer:
 
 def test_a_record_begins_at_each_line_that_matches() -> None:
     """With type start, a record begins at each line that matches. The record keeps the line ends
-    between its lines, and loses the last one."""
+    between its lines, but not the line end after its last line."""
     assert records(start(), b"A\n1\n2\r\nB\r\n3\r\nC\n") == [b"A\n1\n2", b"B\r\n3", b"C"]
 
 
@@ -54,8 +54,8 @@ def test_lines_that_are_not_utf8_are_joined() -> None:
 
 
 def test_a_record_has_no_more_lines_and_bytes_than_allowed() -> None:
-    """A record ends before the line with which it would have too many lines or bytes. A single line
-    may be longer than that."""
+    """If the next line would give a record too many lines or bytes, the record ends before this
+    line. A single line may have more bytes than this limit."""
     assert records(start(2), b"A\n1\n2\n3\n4\nB\n") == [b"A\n1", b"2\n3", b"4", b"B"]
     assert records(start(bytes_max=4), b"A\n12\n3456789\n0\n") == [b"A\n12", b"3456789", b"0"]
 
@@ -99,7 +99,7 @@ RULES = st.builds(
 
 
 def reference(rule: Rule, bytes_max: int, data: bytes) -> list[bytes]:
-    """The records of one range, joined line by line."""
+    """Returns the records of one range, as a simple program finds them that joins line by line."""
     found: list[bytes] = []
     before_ended = True
     for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", data)):
@@ -120,7 +120,7 @@ def reference(rule: Rule, bytes_max: int, data: bytes) -> list[bytes]:
 def test_records_are_those_of_a_simple_program(
     rule: Rule, parts: list[bytes], bytes_max: int, has_last_end: bool
 ) -> None:
-    """The records are those of a program that joins line by line."""
+    """The records are the same as those of a simple program that joins line by line."""
     data = b"\n".join(parts) + (b"\n" if has_last_end and parts else b"")
     if not data:
         return
@@ -133,8 +133,8 @@ def test_records_are_those_of_a_simple_program(
 def test_records_of_several_lines_never_depend_on_another_range(
     rule: Rule, one: list[bytes], other: list[bytes], bytes_max: int
 ) -> None:
-    """A range has the same records whether it is framed alone or with other ranges. The parts into
-    which a range is divided at the ends of records have the same records as the range."""
+    """A range has the same records whether it is framed alone or with other ranges. If a range is
+    divided at the end of a record, its parts have the same records as the whole range."""
     framer = JoiningFramer(rule, bytes_max)
     ranges = [each for each in (b"\n".join(one), b"\n".join(other)) if each]
     if not ranges:
@@ -154,7 +154,7 @@ def test_records_of_several_lines_never_depend_on_another_range(
 def test_what_follows_never_changes_a_whole_record(
     rule: Rule, parts: list[bytes], more: list[bytes], bytes_max: int
 ) -> None:
-    """A record that was said to be whole stays the same, whatever is written after it."""
+    """Once a record counts as whole, it stays the same, whatever is written after it."""
     framer = JoiningFramer(rule, bytes_max)
     data, rest = b"\n".join(parts), b"\n".join(more)
     end = framer.whole_records_end(data)
@@ -172,8 +172,8 @@ def test_a_pattern_that_is_no_expression_is_refused() -> None:
 
 @pytest.mark.parametrize("language", sorted(set(TRACES) - {"indented"}))
 def test_the_traces_of_a_language_are_one_record_each(language: str) -> None:
-    """The lines of a stack trace are one record with the log line before them. In the sample,
-    `=== ` stands before each line that begins a record."""
+    """The lines of a stack trace and the log line before them are one record. In the sample file,
+    `=== ` marks each line that begins a record."""
     sample = (TRACE_FILES / f"{language}.txt").read_bytes()
     expected = [each.removesuffix(b"\n") for each in sample.split(b"=== ") if each]
     assert len(expected) >= 4

@@ -1,4 +1,4 @@
-"""JSON objects behind a prefix become rows, together with the prefix."""
+"""If a line is a JSON object after a prefix, it becomes a row with the fields of both."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def made_of(settings: SourceSettings, *lines: str, schema: str | None = None) ->
 
 
 def test_groups_and_members_become_fields() -> None:
-    """The groups and the members that `parser.types` names are fields, and `_extra` has the other
-    members. If a group and a member have the same name, the field has the group's text."""
+    """The pattern's groups become fields, and so do the members that `parser.types` names. The map
+    `_extra` gets the other members. If a group and a member have the same name, the field gets the
+    group's text."""
     types = {"user": "string", "ms": "int"}
     made = made_of(
         source(parser={"types": types}, timestamp=TIMES),
@@ -56,7 +57,8 @@ def test_groups_and_members_become_fields() -> None:
 
 
 def test_lines_that_do_not_fit_are_rejected_at_their_places() -> None:
-    """A line whose prefix, time or object does not fit is rejected with its own bytes."""
+    """If a line's prefix, time or JSON object does not fit, the line is rejected with its own
+    bytes, and no other line is rejected."""
     lines = [
         "odd", '2026-11-23T08:15:01Z INFO {"a": }', "soon INFO {}", '2026-11-23T08:15:01Z X {"a":1}'
     ]  # fmt: skip
@@ -107,8 +109,9 @@ SCHEMA = json.dumps(
 
 
 def test_a_schema_takes_groups_and_members() -> None:
-    """With a schema, members have its types and aliases, a member may have the name of the group
-    with the object, and the time may be a member."""
+    """With a schema, members are converted to the types of their fields, and are also found by
+    aliases. A member may have the same name as the group that contains the object. The time may be
+    a member."""
     settings = source(
         parser={"type": "log4j", "pattern": "%p - %m%n", "json_field": "message"},
         timestamp=Times(fields=["at"], format="rfc3339"),
@@ -131,7 +134,8 @@ def test_a_schema_takes_groups_and_members() -> None:
 
 @pytest.mark.parametrize("runtime", ["cri", "docker"])
 def test_json_in_a_containers_log(runtime: str) -> None:
-    """JSON lines that a container wrote become rows, with a prefix and without one."""
+    """JSON lines that a container wrote become rows, whether or not there is a prefix before the
+    object."""
     text = '2026-11-23T08:15:01Z INFO {"user": "ann"}'
 
     def wrapped(line: str) -> str:
@@ -154,7 +158,9 @@ def test_json_in_a_containers_log(runtime: str) -> None:
 
 
 def test_unreadable_times_of_the_prefix_are_marked() -> None:
-    """With `on_error: read_time`, the mark belongs to the part of the line that has the time."""
+    """With `on_error: read_time`, a row whose time is in the prefix and cannot be read is marked in
+    the field `timestamp_replaced`. Other rows are not marked, although the JSON object contains no
+    time."""
     lenient = Times(fields=["time"], format="rfc3339", on_error="read_time")
     made = made_of(source(timestamp=lenient), "soon INFO {}", '2026-11-23T08:15:01Z X {"a":1}')
     assert [each.row["timestamp_replaced"] for each in made.rows] == [True, False]
@@ -162,7 +168,8 @@ def test_unreadable_times_of_the_prefix_are_marked() -> None:
 
 def test_a_recipe_says_which_group_is_json() -> None:
     """A stored recipe contains the settings of the parsers, and the version of the JSON decoder if
-    one is used. Without these settings, its text is that of an older program."""
+    one is used. If a source does not use these settings, the recipe's text does not contain them,
+    as in versions of Skidway before these settings existed."""
     made = recipe(parser=ParserSettings(type="regex", pattern=PATTERN, json_field="json"))
     assert from_json(made.to_json()) == made
     assert "python-" in made.program

@@ -1,4 +1,6 @@
-"""A repaired line becomes the row that its source makes of it, and keeps the reject's origin."""
+"""`skidway agent replay` writes repaired lines to a file, each in an envelope (one line of JSON).
+The agent makes the same row from a repaired line as from a line of the source's logs. The row also
+names the origin of the rejected line."""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def rows(source: SourceSettings, *envelopes: Envelope) -> list[dict[str, Any]]:
 def test_an_envelope_is_read_as_it_was_written(
     topic: str, line: bytes, host: str, path: str, key: Any, original: Any
 ) -> None:
-    """Whatever bytes a record has, its envelope is one line, and gives the same record back."""
+    """Whatever bytes a repaired record contains, its envelope is one line. If the envelope is read,
+    it gives the same record again."""
     written = Envelope(topic, line, host, path, key, original)
     text = written.text()
     assert b"\n" not in text
@@ -72,12 +75,13 @@ def test_an_envelope_is_read_as_it_was_written(
     ],
 )
 def test_other_lines_are_no_envelopes(line: bytes) -> None:
-    """A line that no replay wrote is told apart, and never ends the agent."""
+    """If a line of a replay file is no envelope, the agent recognizes this and does not stop."""
     assert read(line) is None
 
 
 def test_a_repaired_line_is_parsed_by_its_source() -> None:
-    """The row has the groups and the time of the repaired line, and the origin of the reject."""
+    """The row has the groups and the time of the repaired line, and the origin of the rejected
+    line."""
     source = raw(
         "logs",
         parser=ParserSettings(type="regex", pattern=r"(?P<at>\S+) (?P<what>.*)"),
@@ -92,15 +96,16 @@ def test_a_repaired_line_is_parsed_by_its_source() -> None:
 
 
 def test_fields_of_the_path_are_those_of_the_rejected_line() -> None:
-    """Fields that come from a path get the path of the file from which the reject came, line by
-    line."""
+    """If fields are filled from a file's path, each repaired line uses the path of the file that
+    contained the rejected line. Lines of one replay may have different paths."""
     source = raw("logs", path_pattern=r"/srv/(?P<app>[^/]+)/", replay=True)
     found = rows(source, envelope(b"1", "/srv/a/x"), envelope(b"2", "/srv/b/x"), envelope(b"3"))
     assert [(row["line"], row["app"]) for row in found] == [("1", "a"), ("2", "b"), ("3", "")]
 
 
 def test_records_of_several_lines_stay_whole() -> None:
-    """A repaired record with line ends is one row, and `.` matches its line ends."""
+    """A repaired record that contains line ends becomes one row. In the parser's pattern, `.`
+    matches these line ends too."""
     source = raw(
         "logs",
         parser=ParserSettings(type="regex", pattern="(?P<all>.*)"),
@@ -113,15 +118,15 @@ def test_records_of_several_lines_stay_whole() -> None:
 
 
 def test_lines_of_containers_and_of_other_encodings_are_unwrapped() -> None:
-    """A rejected line of a container, or in another encoding, is replayed in the form in which it
-    was in its file."""
+    """If a rejected line is from a container or in another encoding, the replayed line has the form
+    that lines have in the file. The agent unwraps and decodes it again."""
     source = raw("logs", container="cri", encoding="latin-1", replay=True)
     (row,) = rows(source, envelope(b"2026-01-02T03:04:05Z stderr F caf\xe9"))
     assert (row["line"], row["container_stream"]) == ("café", "stderr")
 
 
 def test_a_row_that_was_never_rejected_has_no_origin() -> None:
-    """The records of the source itself have null in the fields of the origin."""
+    """A record that was never rejected has null in the fields for the origin of a rejected line."""
     made = preview(raw("logs", replay=True), b"1\n", "/log/a")
     assert made.rows[0].row == {
         "line": "1",
@@ -133,8 +138,8 @@ def test_a_row_that_was_never_rejected_has_no_origin() -> None:
 
 @promise("2 replay")
 def test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin() -> None:
-    """The reject of a repaired line has the line, the host and path of the first reject, and the
-    first reject's origin."""
+    """If a repaired line is rejected again, the new reject contains the repaired line. It also
+    contains host, path and origin of the first rejected line."""
     source = raw(
         "logs", "/log/a", parser=ParserSettings(type="regex", pattern="(?P<n>[0-9]+)"), replay=True
     )
@@ -154,8 +159,8 @@ def test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin() -> None
 
 
 def test_settings_of_a_replay_that_cannot_work_are_refused(tmp_path: Path) -> None:
-    """Two sources of one topic that replay, and a schema whose fields cannot take the origin, are
-    refused by name."""
+    """Settings are refused if two sources of one topic have `replay: true`, or if a field of the
+    schema cannot contain the origin of a rejected line. The error names the topic or the field."""
     both = replace(
         settings(raw("logs", "/a", replay=True), raw("logs", "/b", replay=True)), state_dir=STATE
     )

@@ -1,4 +1,5 @@
-"""Lines of UTF-16 files are found as Python's own codecs and a simple program find them."""
+"""The agent finds the same lines in UTF-16 bytes as a simple program that decodes them with
+Python's codecs."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ def test_ranges_are_framed_together_as_each_by_itself(
 def test_however_the_bytes_arrive_the_lines_are_the_same(
     encoding: str, text: str, cuts: list[int], is_joined: bool
 ) -> None:
-    """If the bytes of a file arrive piece by piece, cut anywhere, even inside a line feed or a
-    character, the whole records are those of the whole file."""
+    """The bytes of a file may arrive piece by piece, and a piece may end inside a line feed or a
+    character. The records are the same as if all bytes had arrived at once."""
     framer: LineFramer | JoiningFramer = LineFramer(encoding)
     if is_joined:
         framer = JoiningFramer(Rule(START, "^A", 3), 40, encoding=encoding)
@@ -80,8 +81,8 @@ def test_however_the_bytes_arrive_the_lines_are_the_same(
 
 @given(ENCODINGS, TEXTS, st.integers(1, 3))
 def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra: int) -> None:
-    """The end of a line of which only a later part is there is found at the first line feed, and
-    not where the two bytes of a line feed belong to different characters."""
+    """If the agent reads a later part of a long line, the line ends at the first line feed. The two
+    bytes of a line feed do not count if they belong to two different characters."""
     data = text.encode(encoding)
     at = text.find("\n")
     end = None if at < 0 else len(text[: at + 1].encode(encoding))
@@ -90,7 +91,8 @@ def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra
 
 @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be"])
 def test_half_a_code_unit_belongs_to_the_last_record(encoding: str) -> None:
-    """If a range ends with half a code unit, the byte is part of the last record."""
+    """If a range ends with half a code unit (one byte of two), this byte is part of the last
+    record."""
     data = "a\nb".encode(encoding) + b"x"
     assert values(LineFramer(encoding), data) == ["a".encode(encoding), data[4:]]
     assert LineFramer(encoding).whole_records_end(data) == 4

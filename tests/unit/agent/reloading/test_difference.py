@@ -1,4 +1,5 @@
-"""The agent knows which settings differ, and which of them need a restart."""
+"""Before a reload, the agent compares the new settings with the old ones. It finds out which of
+them differ, and which of the changes need a restart."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ def test_every_key_that_may_change_exists() -> None:
 
 
 def test_what_must_not_change_is_named() -> None:
-    """Settings that state, cluster or counts depend on need a restart, and are named by their
-    keys."""
+    """If a setting changes on which the state, the cluster or the counts depend, the agent needs a
+    restart. Such settings are named by their keys."""
     after = replace(
         BEFORE,
         bootstrap_servers="other:1",
@@ -38,7 +39,8 @@ def test_what_must_not_change_is_named() -> None:
 
 
 def test_the_password_of_the_registry_may_change_and_is_not_printed() -> None:
-    """A new password needs no restart. What changed is said by keys, never by values."""
+    """A new password for the registry needs no restart. The list of changes contains only the keys
+    of settings and never their values."""
     after = replace(BEFORE, schema_registry_user_info="me:secret", linger_ms=7)
     assert not needs_restart(BEFORE, after)
     assert changes(BEFORE, after) == [
@@ -48,7 +50,8 @@ def test_the_password_of_the_registry_may_change_and_is_not_printed() -> None:
 
 
 def test_sources_are_named_by_topic() -> None:
-    """Sources that were added, removed or changed are told apart."""
+    """The list of changes names each source by its topic, and says whether the source was added,
+    removed or changed."""
     after = replace(
         BEFORE,
         sources=[raw("logs", "/b", key="line"), raw("new", "/d", "/e")],
@@ -61,6 +64,6 @@ def test_sources_are_named_by_topic() -> None:
 
 
 def test_equal_settings_differ_in_nothing() -> None:
-    """The same settings in another object are no change."""
+    """If two objects contain equal settings, no setting counts as changed."""
     after = settings(raw("logs", "/a", "/b"), raw("others", "/c"))
     assert changes(BEFORE, after) == needs_restart(BEFORE, after) == []

@@ -1,5 +1,5 @@
-"""The reloader decides when settings are read again, and /health says that files and agent
-differ."""
+"""The reloader decides when the agent reads its settings again. If the files of the settings differ
+from the running settings, /health says so."""
 
 from __future__ import annotations
 
@@ -67,8 +67,9 @@ def done(preparation: Preparation) -> Prepared | Refusal | None:
 
 
 def test_health_says_since_when_the_files_differ(site: Site) -> None:
-    """A changed file, a new file of sources.dir and a changed schema file each differ from what
-    runs, since the look that noticed it; the old content again does not."""
+    """The files differ from the running settings if the settings file has changed, if `sources.dir`
+    has a new file, or if a schema file has changed. /health gives the time of the look that noticed
+    the difference. If the files have their old content again, /health no longer mentions them."""
     assert site.look() == {}
     site.write(linger_ms=7)
     first = site.look()
@@ -87,14 +88,15 @@ def test_health_says_since_when_the_files_differ(site: Site) -> None:
 
 
 def test_health_says_why_a_file_cannot_be_read(site: Site) -> None:
-    """A file that is not valid is named with its reason, before anybody asks for a reload."""
+    """If a settings file is not valid, /health gives the reason, even before anybody asks for a
+    reload."""
     site.write(linger_ms="soon")
     assert "linger.ms" in site.look()["refused"]
 
 
 def test_a_refused_reload_changes_nothing(site: Site) -> None:
-    """The reason of a refusal stays in /health until the files change, and the command gets it
-    with its status."""
+    """If a reload is refused, the running settings stay the same. The command gets the reason and
+    its exit status. /health shows the reason until the files change."""
     before = site.reloader.settings
     site.write(linger_ms=7)
     with Asking(before.state_dir) as asking:
@@ -124,8 +126,9 @@ def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
 
 
 def test_a_request_during_a_preparation_gets_another(site: Site) -> None:
-    """A request that comes while settings are prepared is about newer files, so it is answered by a
-    preparation that begins after it."""
+    """If a request comes while a reload is being prepared, the files may have changed since this
+    preparation read them. So the request is answered only after another preparation, which begins
+    later than the request."""
     go_on = threading.Event()
 
     def work() -> Prepared:
@@ -155,7 +158,8 @@ def test_a_request_during_a_preparation_gets_another(site: Site) -> None:
 
 
 def test_an_agent_that_ends_answers(site: Site) -> None:
-    """Requests that wait when the agent ends, or while it waits for its cluster, are refused."""
+    """If the agent ends, or cannot reload because it still waits for its cluster, it refuses all
+    waiting requests."""
     state_dir = site.reloader.settings.state_dir
     with Asking(state_dir) as asking:
         site.reloader.refuse_all("it waits")
@@ -166,7 +170,8 @@ def test_an_agent_that_ends_answers(site: Site) -> None:
 
 
 def test_errors_of_a_preparation_are_refusals() -> None:
-    """Neither a refused configuration nor a mistake of ours ends the agent."""
+    """If the preparation of a reload fails, because the configuration is refused or because of a
+    bug in the agent, the reload is refused. The agent does not end."""
 
     def refused() -> Prepared:
         raise ConfigurationRefused("linger.ms: no")
@@ -181,7 +186,8 @@ def test_errors_of_a_preparation_are_refusals() -> None:
 
 
 def test_settings_that_need_a_restart_are_named(site: Site) -> None:
-    """The sentence of the refusal names each key, and says what to do."""
+    """If changed settings need a restart, the refusal names each of their keys and says that the
+    agent must be restarted."""
     running = site.reloader.settings
     site.document["sources"] = [{"topic": "logs", "paths": ["/log/*"]}]
     site.write(cluster_name="b", host_name="c")

@@ -1,4 +1,5 @@
-"""The command and the running agent find each other through files."""
+"""`skidway agent reload` sends its request to the running agent as a file, and the agent answers
+with a file."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from support.agent_world import raw, settings
 
 
 def test_each_request_gets_its_answer(tmp_path: Path) -> None:
-    """Two commands at once both get the answer, and leave no file behind."""
+    """If two commands run at the same time, both get the answer, and leave no file behind."""
     requests = Requests(tmp_path)
     requests.open()
     with Asking(tmp_path) as one, Asking(tmp_path) as other:
@@ -35,8 +36,8 @@ def test_each_request_gets_its_answer(tmp_path: Path) -> None:
 def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the agent cannot write its answer, the command ends with status 1 and says where the
-    answer is."""
+    """If the disk is full, so that the agent cannot write its answer, the command ends with status
+    1. It says that the answer is in the agent's log."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -55,8 +56,8 @@ def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
 
 
 def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
-    """A starting agent deletes old answers. It answers the requests that wait, also those that a
-    killed agent had begun to work on."""
+    """When the agent starts, it deletes old answers and takes the waiting requests. It also takes
+    the requests that it had taken before it was killed."""
     folder = tmp_path / FOLDER
     folder.mkdir()
     for name in ("a.answer", "b.taken", "c.request", "d.unsaid"):
@@ -68,7 +69,8 @@ def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
 
 
 def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
-    """If no agent ever ran with the state, or it was stopped, the command says so at once."""
+    """If no agent ever ran with the state directory, or if the agent was stopped, the command says
+    so at once."""
     with pytest.raises(SkidwayError, match="no agent ever ran with"), Asking(tmp_path):
         pass
     with DirectoryLock(tmp_path):
@@ -77,8 +79,8 @@ def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_takes_no_request_is_not_waited_for(tmp_path: Path) -> None:
-    """A killed agent leaves its lock file as it was. The command ends when its time is over, and
-    takes its request back."""
+    """A killed agent leaves its lock file as it was, so the command cannot see that the agent does
+    not run. The command waits until its time limit, deletes its request and fails."""
     Requests(tmp_path).open()
     configured = replace(settings(raw()), state_dir=tmp_path)
     with pytest.raises(Unreachable, match="took the request"):

@@ -1,4 +1,5 @@
-"""Conditions on columns say the same as a slow evaluation of one row after the other."""
+"""The agent evaluates a condition for whole columns. The result must be the same as that of a slow
+function that evaluates one row after the other."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ rows = st.lists(
 
 
 def is_true(condition: Condition, row: dict[str, Any]) -> bool:
-    """Evaluates a condition for one row, as docs/agent.md says it."""
+    """Evaluates a condition for one row, by the rules of docs/agent.md."""
     match condition:
         case r.Comparison(field, how, value):
             found = row[field.name]
@@ -111,8 +112,8 @@ def _bytes(value: Any) -> Any:
 
 @given(conditions, rows)
 def test_columns_and_single_rows_agree(condition: Condition, given_: list[dict[str, Any]]) -> None:
-    """For any rows, a condition on columns is true where it is true for the row alone. A comparison
-    with null is false, and its opposite is true."""
+    """A condition on columns is true for exactly those rows for which it is true alone. A
+    comparison with null is false, and `not` of this comparison is true."""
     batch = pa.RecordBatch.from_pylist(given_, SCHEMA)
     rule = r.Drop(condition, "x")
     check(text_of([rule]), parse(text_of([rule])), SCHEMA)
@@ -142,7 +143,8 @@ def test_columns_and_single_rows_agree(condition: Condition, given_: list[dict[s
     ],
 )
 def test_what_does_not_fit_the_fields_is_refused(text: str, words: str) -> None:
-    """A rule that cannot be applied to the fields is refused before the first record is read."""
+    """If a rule does not fit the fields of the records, it is refused before the first record is
+    read."""
     with pytest.raises(ShapeRefused) as caught:
         _refuse(text)
     assert words in str(caught.value)
@@ -154,7 +156,8 @@ def _refuse(text: str) -> None:
 
 
 def test_rules_see_the_fields_as_the_rules_above_leave_them() -> None:
-    """Below a rule that renames or removes a field, the field has its new name, or is gone."""
+    """A rule sees the fields as the rules above it leave them: a renamed field has only its new
+    name, and a removed field no longer exists."""
     text = 'rename text to line\ndrop line = "x"\nremove whole\nrename number to whole'
     after = check(text, parse(text), SCHEMA)
     assert after.names == ["line", "whole", "yes", "at"]

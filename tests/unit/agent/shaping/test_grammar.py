@@ -1,4 +1,4 @@
-"""The language of `shape`: every text becomes rules or one clear sentence."""
+"""The language of `shape`. Every text becomes rules, or is refused with one clear sentence."""
 
 from __future__ import annotations
 
@@ -77,13 +77,15 @@ rules: st.SearchStrategy[Rule] = st.one_of(
 
 @given(st.lists(rules, max_size=4, unique_by=lambda x: getattr(x, "name", id(x))))
 def test_the_text_of_rules_becomes_these_rules(given_: list[Rule]) -> None:
-    """The text of any rules becomes the same rules again, so a stored recipe says the same."""
+    """If rules are written as text and the text is parsed, the result is the same rules. So the
+    text in a stored recipe keeps its meaning."""
     assert parse(text_of(given_)) == tuple(given_)
 
 
 @given(st.text(max_size=60) | st.text('"`\\#(),/<>=-1.ab \n', max_size=30))
 def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
-    """No text leads to another error than a refusal, which names a line of the text."""
+    """If a text cannot be parsed, it is refused with an error that names a line of the text. There
+    are no other errors."""
     refused = ""
     try:
         parse(text)
@@ -93,7 +95,8 @@ def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
 
 
 def test_an_example_of_all_rules() -> None:
-    """Each line is a rule; blank lines and comments are none."""
+    """The example has a rule of each kind. Each line is one rule, except blank lines and
+    comments."""
     found = parse(EXAMPLE)
     level, path = r.Field("level"), r.Field("path")
     debug = r.Comparison(level, "=", "DEBUG")
@@ -110,14 +113,16 @@ def test_an_example_of_all_rules() -> None:
 
 
 def test_a_backslash_needs_no_second_one() -> None:
-    """In a text, only a quote and a backslash need a backslash before them."""
+    """In a quoted text, a quotation mark needs a backslash before it. A single backslash before any
+    other character means the same as two."""
     assert parse(r'drop a matches "\d\"\\d"')[0] == parse(r'drop a matches "\\d\"\\d"')[
         0
     ].__class__(r.Comparison(r.Field("a"), "matches", r'\d"\d'), r'drop a matches "\\d\"\\d"')
 
 
 def test_a_rule_without_a_name_has_its_text() -> None:
-    """The name of a rule without one is its text, so that it stays when rules are added above."""
+    """If a rule has no name, its text is used as its name. So the name stays the same when rules
+    are added above this rule."""
     (first,) = parse('drop  level="DEBUG"')
     _, second = parse('keep a is null\ndrop level = "DEBUG"  # x')
     assert isinstance(first, r.Drop)
@@ -160,7 +165,8 @@ def test_a_rule_without_a_name_has_its_text() -> None:
     ],
 )
 def test_a_mistake_is_shown_in_its_line(text: str, line: int, column: int, words: str) -> None:
-    """A refusal has one sentence with line and column, the line, and a caret below the place."""
+    """A refusal consists of a sentence with line and column, the line of the rule, and a caret
+    below the mistake."""
     with pytest.raises(ShapeRefused) as caught:
         parse(text)
     sentence, shown, caret = str(caught.value).split("\n")
@@ -172,6 +178,6 @@ def test_a_mistake_is_shown_in_its_line(text: str, line: int, column: int, words
 
 
 def test_a_source_has_a_limited_number_of_rules() -> None:
-    """A source with very many rules is refused, because each rule has counts of its own."""
+    """A source with more than 200 rules is refused, because each rule has counts of its own."""
     with pytest.raises(ShapeRefused, match="at most 200 rules"):
         parse("\n".join(f"drop a = {number}" for number in range(201)))

@@ -1,4 +1,4 @@
-"""What `mask` replaces, and what it leaves."""
+"""Which texts `mask` replaces, and which it leaves unchanged."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ TRUTH = [
 def test_kinds_are_masked_and_their_likes_are_not(
     kind: str, text: str, expected: str | None
 ) -> None:
-    """Each kind replaces what it stands for, and leaves texts that only look similar."""
+    """Each kind of mask (`cards`, `emails`, ...) replaces the texts of this kind, and leaves texts
+    that only look similar."""
     found = mask_kinds(pa.array([text, None, "plain"]), [kind]).to_pylist()
     assert found == [text if expected is None else expected, None, "plain"]
 
 
 def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
-    """A rule masks its own kinds, and no others."""
+    """A rule masks only the kinds that it names."""
     text = "4111111111111111 10.0.0.1 a@example.org"
     assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [
         "4111111111111111 [ip] a@example.org"
@@ -76,15 +77,17 @@ def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
 
 @given(st.text("0123456789-. :abcdefAKIDE@=\"'\\ \n", max_size=60))
 def test_masks_take_any_text_and_leave_nothing_to_mask(text: str) -> None:
-    """Masks take every text. What is masked once stays as it is when it is masked again."""
+    """Masks can be applied to every text. If a masked text is masked again for cards, IBANs and
+    email addresses, it stays the same."""
     once = mask_kinds(pa.array([text]), KINDS)
     assert mask_kinds(once, ["cards", "ibans", "emails"]).to_pylist() == once.to_pylist()
 
 
 @given(st.integers(0, 10**15 - 1), st.sampled_from("23456"), st.sampled_from(["", " ", "-"]))
 def test_every_card_is_found(number: int, first: str, between: str) -> None:
-    """A number of 16 digits with the right check digit is masked, with any separator; one digit
-    more on its right never is."""
+    """A card number of 16 digits with the right check digit is masked, whether its groups are
+    separated by spaces, by hyphens or not at all. With another check digit, it is no card
+    number."""
     digits = f"{first}{number:015d}"[:15]
     card = next(digits + str(last) for last in range(10) if is_card(digits + str(last)))
     shown = between.join(card[at : at + 4] for at in range(0, 16, 4))
@@ -94,6 +97,6 @@ def test_every_card_is_found(number: int, first: str, between: str) -> None:
 
 
 def test_patterns_are_masked_with_re2() -> None:
-    """`mask ... matching` replaces all that a pattern finds."""
+    """`mask FIELD matching PATTERN` replaces every text that the pattern finds."""
     found = mask_matching(pa.array(["secret=a secret=b", None]), r"secret=\S+")
     assert found.to_pylist() == ["[masked] [masked]", None]

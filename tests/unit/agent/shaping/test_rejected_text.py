@@ -1,4 +1,4 @@
-"""What of a rejected line is sent."""
+"""Which part of a rejected line the agent sends if the source has rules that hide secrets."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def text(shape: str, encoding: str = "utf-8") -> RejectedText:
     ],
 )
 def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) -> None:
-    """Masks are applied to the whole line; where nobody can know what is secret, the text is
-    withheld, and so is the detail."""
+    """Masks are applied to the whole rejected line. If the agent cannot know which part of the line
+    is secret, it withholds the line's text, and the detail of the rejection too."""
     made = text(shape)
     assert made.line(LINE) == expected
     detail = "not 10.0.0.1"
@@ -49,8 +49,8 @@ def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) ->
 
 
 def test_lines_in_other_encodings_are_masked() -> None:
-    """A line that is in another encoding, or in none, is masked, too. A line without secrets keeps
-    its bytes."""
+    """A line in another encoding, or with invalid bytes, is masked too. If nothing in the line is
+    masked, the line keeps its bytes."""
     made = text("mask a for cards")
     assert made.line(b"\xff 4111111111111111") == "\ufffd [card]".encode()
     assert made.line(b"\xff plain") == b"\xff plain"
@@ -58,8 +58,8 @@ def test_lines_in_other_encodings_are_masked() -> None:
 
 
 def test_the_end_of_a_head_is_left_out() -> None:
-    """Of an over-long line only the head is known. Its last bytes may be a piece of a secret, so
-    they are not sent."""
+    """The agent has only the beginning of an over-long line. If the source has masks, the agent
+    does not send the last bytes of this beginning, because they may be a part of a secret."""
     head = b"x" * HEAD_BYTES_LEFT_OUT + b" 411111111111"
     assert text("mask a for cards").line(head, is_head=True) == head[: len(b" 411111111111")]
     assert text("drop a = 1").line(head, is_head=True) == head

@@ -1,4 +1,5 @@
-"""Rules are applied in their order, and choose by the record's origin and never by chance."""
+"""Rules are applied in their order. Whether a sample contains a record depends on the record's
+origin, and not on chance."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from skidway.kafka.columns import Origins
 from support.promises import promise
 
 KNOWN = "5b4d676592edbe7e421dcdc8096d57a168e8cbc82e7892cfe37742bf435cfb9c"
-"""The digest of what known rules make of known records. If it changes, raise SHAPE_VERSION."""
+"""The digest of the records that known rules make from known records. If this digest changes, raise
+SHAPE_VERSION."""
 
 KEY = HashKey(b"0123456789abcdef")
 RULES = """
@@ -64,8 +66,9 @@ def rows(found: Shaped) -> list[dict[str, Any]]:
 
 @promise("2 another program")
 def test_known_records_become_known_records() -> None:
-    """The same rules always make the same of the same records. Another result needs a higher
-    SHAPE_VERSION, so that promises of an older program are read back."""
+    """The same rules always turn the same records into the same result. If the result changes,
+    SHAPE_VERSION must be raised, so that the agent reads back the records that an older version of
+    the program promised to send."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()
     assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (1, KNOWN)
@@ -84,8 +87,8 @@ def test_rules_are_applied_in_their_order() -> None:
 
 @promise("2 filtered")
 def test_a_sample_is_the_same_each_time_and_in_each_batch() -> None:
-    """Whether a record belongs to a sample depends on its origin and the rule's name alone: not on
-    the records beside it, and not on when it is asked."""
+    """Whether a sample contains a record depends only on the record's origin and the rule's name.
+    It depends neither on the other records of the batch nor on the time."""
     whole = origins(1000)
     found = chosen(whole, "third", 1, 3)
     assert found.tolist() == chosen(whole, "third", 1, 3).tolist()
@@ -97,8 +100,8 @@ def test_a_sample_is_the_same_each_time_and_in_each_batch() -> None:
 
 @pytest.mark.parametrize(("kept", "of"), [(1, 2), (1, 10), (9, 10), (1, 100), (7, 7)])
 def test_a_sample_has_the_right_share(kept: int, of: int) -> None:
-    """The share of the chosen records is right within five standard deviations, also in the part
-    that another rule has chosen."""
+    """The share of the chosen records is right within five standard deviations. This is also true
+    for the records that another sample has chosen."""
     count = 200_000
     share = kept / of
     for picked in (np.ones(count, np.bool_), chosen(origins(count), "other", 1, 2)):
@@ -115,7 +118,8 @@ def test_the_rest_stays_outside_a_sample() -> None:
 
 
 def test_hashes_need_the_key() -> None:
-    """A hash is the same for the same text and key, another for another key, and null for null."""
+    """The same text and the same key give the same hash. Another text or another key gives another
+    hash, and the hash of null is null. Without a key, a rule that hashes is refused."""
     found = [row["user"] for row in rows(shape("hash user"))]
     other = [row["user"] for row in rows(shape("hash user", key=HashKey(b"fedcba9876543210")))]
     assert found[0] is None
@@ -129,7 +133,7 @@ def test_hashes_need_the_key() -> None:
 
 
 def test_a_key_is_never_shown() -> None:
-    """Neither the text nor the fingerprint of a key contains the key."""
+    """Neither the printed form (repr) of a key nor its fingerprint contains the key."""
     assert "0123" not in repr(KEY)
     assert KEY.fingerprint not in KEY.secret.hex()
     assert KEY.fingerprint != HashKey(b"0123456789abcdeg").fingerprint

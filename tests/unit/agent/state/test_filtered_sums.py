@@ -1,4 +1,5 @@
-"""The state keeps what rules left out until a delta has told it."""
+"""The state keeps the counts of records that rules left out, until a delta (a message with counts)
+contains them."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def put(state: StateDatabase, *sums: Sums) -> None:
 
 
 def kept(directory: Path) -> list[tuple[BucketKey, Sums]]:
-    """Returns what a newly started agent reads."""
+    """Returns the sums that an agent reads from its state when it starts."""
     state = open_state(directory)
     try:
         return state.sums()
@@ -33,8 +34,9 @@ def kept(directory: Path) -> list[tuple[BucketKey, Sums]]:
 
 @promise("2 filtered")
 def test_what_was_left_out_is_durable_until_a_delta_has_it(tmp_path: Path) -> None:
-    """Counts by rule are stored with the sums of their bucket, replace the counts before them, and
-    are gone with the sums as soon as a delta has told them."""
+    """The counts of each rule are stored with the sums of their bucket, and replace the counts that
+    were stored before. They are deleted together with these sums, when a delta (a message with
+    counts) contains them."""
     state = open_state(tmp_path)
     key = LOGS, state.agent, 60_000
     put(state, Sums(1, 2, 3, filtered=(DEBUG,)))
@@ -50,7 +52,8 @@ def test_what_was_left_out_is_durable_until_a_delta_has_it(tmp_path: Path) -> No
 
 
 def test_a_state_of_before_gets_the_table(tmp_path: Path) -> None:
-    """A state that was made before there were rules is opened, and then keeps counts by rule."""
+    """A state from a version without rules can be opened, and then stores the counts of each
+    rule."""
     open_state(tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         connection.execute("DROP TABLE filtered_sums")

@@ -1,4 +1,5 @@
-"""Rejected lines are chosen by time, reason and file, and are exported so that nothing is lost."""
+"""An export of rejected lines can be limited by time, reason and file. It keeps every byte of the
+chosen lines."""
 
 from __future__ import annotations
 
@@ -45,12 +46,14 @@ def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, An
     ],
 )
 def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
-    """Each choice leaves out what it does not mean; `until` is exclusive."""
+    """A line is chosen only if its time, its reason and its file fit the options. Lines with
+    exactly the time `until` are left out."""
     assert wanted.takes(document(), 100) is takes
 
 
 def test_bytes_are_exported_whole() -> None:
-    """A line that is UTF-8 is text, another line is base64; members that are null are left out."""
+    """A line in UTF-8 is exported as text, and every other line as base64. Members that are null
+    are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     found = repairable(document(b"caf\xe9", 5))
     assert "line" not in found
@@ -70,17 +73,21 @@ def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool)
 
 
 def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
-    """The length of a repaired line's origin is that of its envelope, which is longer."""
+    """If a repaired line was rejected again, the length in its origin is the length of its envelope
+    (the line of the replay file that contains it). The envelope is longer than the line, but the
+    line does not count as cut."""
     assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
 
 
 def test_a_withheld_line_is_not_whole() -> None:
-    """A line whose text the agent withheld cannot be replayed as it is, however short it was."""
+    """If the agent withheld the text of a rejected line, the exported line counts as cut, however
+    short the line was, so that nobody replays it as if it were whole."""
     assert rejected_text.WITHHELD == WITHHELD
     assert is_cut(document(WITHHELD, 11))
     assert is_cut(document(WITHHELD, 900, original_first=4))
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected run of NUL bytes has no line that could be replayed."""
+    """A rejected run of NUL bytes counts as a cut line, because it contains no line that could be
+    replayed."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
