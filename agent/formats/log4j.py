@@ -3,10 +3,12 @@ r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings
     %d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n
     (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+) * (?P<logger>\S*?)\ \-\ (?P<message>.*)
 
-Each directive becomes a group; `directives` has their names. Colors are transparent, and so are
-groups in parentheses. A directive of text ends where the text behind it begins, so two of them
-cannot follow one another. The message takes the rest of the record, so a stack trace is a part of
-the message. A pattern that cannot be read back is refused, with a mark under the place.
+Each directive becomes a group; the module `directives` has the groups' names. Colors and
+parentheses only enclose other directives, and become no groups. If a directive's value is any text,
+the value ends where the literal text behind the directive begins. So two such directives cannot
+follow one another. The message takes the rest of the record, so a stack trace is a part of the
+message. If log lines of a pattern cannot be divided into its directives again, the pattern is
+refused; the error message marks the place in the pattern.
 """
 
 from __future__ import annotations
@@ -63,8 +65,8 @@ def compiled(pattern: str) -> Layout:
 
 
 def _expanded(pattern: str) -> str:
-    """The pattern with what its variables stand for."""
-    while (at := pattern.rfind("${")) >= 0:  # the last one has no other inside
+    """The pattern, with each variable (`${name}` or `${name:-default}`) replaced by its value."""
+    while (at := pattern.rfind("${")) >= 0:  # the last variable has no other variable inside
         end = _bracket_end(pattern, at + 1)
         if end < 0:
             Groups(pattern).refuse(at, "this bracket is not closed")
@@ -77,7 +79,7 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """The place behind the curly bracket that closes the one at a place; -1 if none does."""
+    """The place behind the bracket that closes the curly bracket at `at`; -1 if none closes it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -87,7 +89,7 @@ def _bracket_end(text: str, at: int) -> int:
 
 
 def _without_tail(pieces: list[Piece]) -> list[Piece]:
-    """The pieces without the line end and the stack trace at the end, which are no groups."""
+    """The pieces without a line end and a stack trace at the end. These two are no groups."""
     end = len(pieces)
     while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
         end -= 1
@@ -102,7 +104,9 @@ def _without_tail(pieces: list[Piece]) -> list[Piece]:
 
 @dataclass(slots=True)
 class _Compiler:
-    """Reads a pattern from left to right. time, zone: those of the first date with a day."""
+    """Reads a pattern from left to right. time, zone: the group and format, and the time zone, of
+    the pattern's first date that contains a day.
+    """
 
     text: str
     groups: Groups
@@ -156,7 +160,9 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """The texts in curly brackets that begin at a place, and the place behind them."""
+        """The texts of the curly brackets that follow one another at a place, and the place behind
+        the last bracket.
+        """
         found = []
         while self.text[at : at + 1] == "{":
             end = _bracket_end(self.text, at)
@@ -206,12 +212,12 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """The codes with which a terminal begins and ends a color."""
+    """A piece that matches the escape code with which a color begins or ends, if there is one."""
     return Piece(at, "", _ANSI, "mark")
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """The pieces with the blanks that fill them up to their least width."""
+    """The pieces, with a piece for the blanks that fill them up to the directive's least width."""
     if not match["width"]:
         return pieces
     blanks = Piece(match.start(), "", " *", "mark")
@@ -219,7 +225,7 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    """A character that stands for itself, and how long it is in the pattern."""
+    """The literal character at a place, and how many characters of the pattern stand for it."""
     if text.startswith("%%", at):
         return "%", 2
     if text[at] == "\\" and at + 1 < len(text):
