@@ -89,8 +89,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health reports. The loop never changes the value of a field in place, but replaces it
-    by a new value, because another thread reads the fields.
+    """What /health reports. Another thread reads the fields. So the loop never changes a field's
+    value in place, but sets the field to a new value.
 
     pending: a function that returns how many bytes of the files are not settled yet, that is, for
     example, neither acknowledged nor declared lost. None until the loop exists.
@@ -145,9 +145,9 @@ def _asked_by_signal(reloader: Reloader) -> Iterator[None]:
 
 def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) -> frozenset[str]:
     """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
-    were made again. If topics were made again, the caller starts the agent anew from the durable
-    state, as after any stop. Before that, the old connections are closed, so that they send no more
-    batches.
+    were made again. Before it returns, closes the connections, so that they send no more batches.
+    If topics were made again, the caller starts the agent anew from the durable state, as after any
+    stop.
     """
     settings = reloader.settings
     with opened_state(settings) as state, connected(settings) as clients:
@@ -215,10 +215,11 @@ def find(
     status: Status,
     reloader: Reloader | None = None,
 ) -> Found | None:
-    """Waits until the cluster and the registry answer. Returns None if the shutdown was requested
-    before they answered. Meanwhile, refuses what the reloader is asked.
+    """Waits until the cluster and the registry answer, and refuses all reloads that operators ask
+    for meanwhile. Returns None if the shutdown was requested before the answers came.
     """
-    # There are seven arguments, because the caller makes these objects first, and uses them later.
+    # There are seven arguments, because the caller makes these objects before the call, and uses
+    # them after it.
 
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)
@@ -279,10 +280,10 @@ def _pauses() -> Iterator[float]:
 class Drained:
     """The result of an agent's attempt to leave for good.
 
-    A last word is a seal after which the audit waits for nothing more. said: how many topics have a
-    last word. unsaid: the topics without a last word. obstacles: why these topics have no last
-    word. is_published: whether all messages to the audit have arrived. full_reason: why the state
-    cannot be written now.
+    A last word is a seal after which the audit waits for nothing more from this agent. said: how
+    many topics have a last word. unsaid: the topics without a last word. obstacles: why these
+    topics have no last word. is_published: whether all messages to the audit have arrived.
+    full_reason: why the state cannot be written now.
     """
 
     said: int
@@ -352,10 +353,10 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Runs turns until the shutdown. Then sends and settles the promised bytes, for at most
-        SETTLE_S. Also returns when topics were deleted and made again. In this case the agent sends
-        nothing more: the brokers would store the batches in the new topic, but the agent would
-        count them as delivered to the old topic.
+        """Runs turns until the shutdown. Then sends and settles the bytes that have an intent, for
+        at most SETTLE_S. If topics were deleted and made again, returns at once and sends nothing
+        more: the brokers would store the batches in the new topic, but the agent would count them
+        as delivered to the old topic.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -365,7 +366,7 @@ class RunningAgent:
 
     def drain(self) -> Drained:
         """Runs turns until every topic has its last word, or until the shutdown. Then settles the
-        promised bytes and returns, as `run` does.
+        bytes that have an intent and returns, as `run` does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
@@ -379,14 +380,14 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The pending bytes. The thread that answers metric scrapes computes this sum, because
-        adding up the bytes of many files is too slow for a turn.
+        """The pending bytes. The loop does not call this method, because adding up the bytes of
+        many files is too slow for a turn. The thread that answers requests for metrics calls it.
         """
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads no more bytes. For at most SETTLE_S, settles and counts the promised bytes, and
-        publishes the counts.
+        """Reads no more bytes. For at most SETTLE_S, settles and counts the bytes that have an
+        intent, and publishes the counts.
         """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
@@ -436,7 +437,9 @@ class RunningAgent:
             self._mind_reloads(self.reloader, now)
 
     def _mind_reloads(self, reloader: Reloader, now: float) -> None:
-        """Begins a reload that was asked for, or takes its result."""
+        """If a reload was asked for, begins it. If a reload has a result, applies or reports the
+        result.
+        """
         reloader.look(now)
         if reloader.is_due:
             configuration, known = reloader.configuration, self._loop.topics
@@ -453,7 +456,7 @@ class RunningAgent:
                 reloader.refuse(Refusal(reason, 1))
 
     def _take(self, prepared: Prepared, reloader: Reloader) -> None:
-        """Runs with other settings from the next turn on."""
+        """Applies new settings, with which the agent runs from the next turn on."""
         before, self._destinations = self._destinations, prepared.destinations
         self._settings = prepared.settings
         self._loop.reload(prepared.settings, prepared.destinations, prepared.ends)
@@ -461,7 +464,7 @@ class RunningAgent:
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
-        self._watch.start()  # from here on, the next look finds what no event has told
+        self._watch.start()  # the next look also finds earlier changes
         old.stop()
         reloader.took(prepared, _of_schemas(before, prepared.destinations))
 
@@ -547,7 +550,9 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Names the sources that stay, but whose schema in the registry has changed."""
+    """Names the sources that are in both configurations, but whose schema in the registry has
+    changed.
+    """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (
         f"source of topic {each.data.topic}: schema {known[each.data.topic]} became "

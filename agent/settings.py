@@ -176,8 +176,8 @@ class MultilineSettings:
         return Rule(CONTINUATION, TRACES[self.type], self.max_lines)
 
     def check(self) -> None:
-        """Refuses a rule without a pattern, a pattern beside a language, and a pattern that RE2
-        refuses.
+        """Refuses a rule without a pattern, a pattern in addition to a language, and a pattern that
+        RE2 refuses.
         """
         if (self.type in (START, CONTINUATION, END)) != (self.pattern is not None):
             raise ConfigurationRefused(
@@ -358,7 +358,9 @@ class SourceSettings:
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
-        """The patterns whose groups are fields; the first that is found in a path counts."""
+        """The patterns whose groups are fields. If several patterns are found in a path, the first
+        of them counts.
+        """
         if self.path_pattern is not None:
             return (self.path_pattern,)
         return KUBERNETES if self.container == CRI else ()
@@ -371,8 +373,8 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySource(SourceSettings):
-    """The source of the files that replay repaired lines of another source, with the settings of
-    that source. No configuration names it.
+    """The source of the files that replay the repaired lines of another source. It has the settings
+    of the other source. The agent adds it by itself; it is not in the configuration.
     """
 
 

@@ -1,16 +1,16 @@
 """Compares Skidway's agent with rsyslog: each sends a file of log lines to a broker.
 
 Both read the same file and write to one partition of the same Skidway broker, with
-acknowledgements. Each case has lines of another kind. If rsyslog can parse these lines, it parses
-them too; otherwise it sends them unparsed.
+acknowledgements. Each case has lines of another kind. The agent parses them; rsyslog also parses
+them if it can, and otherwise sends them unparsed.
 
 A program first reads a file of two records. The CPU time until the first of them has arrived counts
-as the program's start. Then the file of all records appears in the directory that the program
-watches. The rate is the number of these records divided by the CPU time from then on. (If records
-have several lines, rsyslog sends the last record of a file only when another record follows. So a
-run ends two records before the last.) The agent also does the rest of its usual work: it records
-what it is about to send (its intents) and how far it has read (its checkpoints), and sends the
-counts for the audit.
+as the program's start. Then the benchmark puts the file of all records into the directory that the
+program watches. The rate is the number of these records divided by the program's CPU time after its
+start. (If records have several lines, rsyslog sends a file's last record only when another record
+follows. So a run already ends when all but the last two records have arrived.) The agent also does
+the rest of its usual work: it stores what it is about to send (its intents) and which records were
+acknowledged (its checkpoints), and sends the counts for the audit.
 """
 
 from __future__ import annotations
@@ -124,8 +124,9 @@ def run() -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a program needed. start_s: CPU seconds until the first record had arrived. rate: further
-    records per CPU second."""
+    """The result of one run. start_s: CPU seconds until the first record had arrived. rate: records
+    per CPU second after that.
+    """
 
     start_s: float
     rate: float

@@ -1,5 +1,6 @@
-"""Writes the log files of the benchmark `agent`. Each function returns the line with a number, or,
-for stack traces, the record with a number, without the last line end."""
+"""Writes the log files of the benchmark `agent`. Each function but `write` makes one line (`trace`:
+one record) from its number, and returns it without the last line end.
+"""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@ r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings
     %d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n
     (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+) * (?P<logger>\S*?)\ \-\ (?P<message>.*)
 
-Each directive becomes a group; `directives` has the names of the groups. Directives for colors, and
-parentheses, become no groups: only the pattern inside them is compiled. The text of some
-directives, such as %t, can contain anything. The parser finds its end only by the literal text that
-follows in the pattern. So two such directives must not follow one another directly. The message is
-the rest of the record, so it includes a stack trace. If records written with a pattern could not be
-parsed, the pattern is refused, and the error marks the place.
+Each directive becomes a group; the module `directives` has the groups' names. Colors and
+parentheses only enclose other directives, and become no groups. If a directive's value is any text,
+the value ends where the literal text behind the directive begins. So two such directives cannot
+follow one another. The message takes the rest of the record, so a stack trace is a part of the
+message. If log lines of a pattern cannot be divided into its directives again, the pattern is
+refused; the error message marks the place in the pattern.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def compiled(pattern: str) -> Layout:
 
 
 def _expanded(pattern: str) -> str:
-    """The pattern with what its variables stand for."""
-    while (at := pattern.rfind("${")) >= 0:  # the last one has no other inside
+    """The pattern, with each variable (`${name}` or `${name:-default}`) replaced by its value."""
+    while (at := pattern.rfind("${")) >= 0:  # the last variable has no other variable inside
         end = _bracket_end(pattern, at + 1)
         if end < 0:
             Groups(pattern).refuse(at, "this bracket is not closed")
@@ -79,7 +79,7 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """The place behind the curly bracket that closes the one at a place; -1 if none does."""
+    """The place behind the bracket that closes the curly bracket at `at`; -1 if none closes it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -89,7 +89,7 @@ def _bracket_end(text: str, at: int) -> int:
 
 
 def _without_tail(pieces: list[Piece]) -> list[Piece]:
-    """The pieces without the line end and the stack trace at the end, which are no groups."""
+    """The pieces without a line end and a stack trace at the end. These two are no groups."""
     end = len(pieces)
     while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
         end -= 1
@@ -104,7 +104,9 @@ def _without_tail(pieces: list[Piece]) -> list[Piece]:
 
 @dataclass(slots=True)
 class _Compiler:
-    """Reads a pattern from left to right. time, zone: those of the first date with a day."""
+    """Reads a pattern from left to right. time, zone: the group and format, and the time zone, of
+    the pattern's first date that contains a day.
+    """
 
     text: str
     groups: Groups
@@ -158,7 +160,9 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """The texts in curly brackets that begin at a place, and the place behind them."""
+        """The texts of the curly brackets that follow one another at a place, and the place behind
+        the last bracket.
+        """
         found = []
         while self.text[at : at + 1] == "{":
             end = _bracket_end(self.text, at)
@@ -208,12 +212,12 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """The codes with which a terminal begins and ends a color."""
+    """A piece that matches the escape code with which a color begins or ends, if there is one."""
     return Piece(at, "", _ANSI, "mark")
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """The pieces with the blanks that fill them up to their least width."""
+    """The pieces, with a piece for the blanks that fill them up to the directive's least width."""
     if not match["width"]:
         return pieces
     blanks = Piece(match.start(), "", " *", "mark")
@@ -221,7 +225,7 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    """A character that stands for itself, and how long it is in the pattern."""
+    """The literal character at a place, and how many characters of the pattern stand for it."""
     if text.startswith("%%", at):
         return "%", 2
     if text[at] == "\\" and at + 1 < len(text):

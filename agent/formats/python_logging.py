@@ -3,9 +3,10 @@ r"""Compiles the formats of Python's logging to the settings of a regex parser.
     %(asctime)s %(levelname)-8s %(name)s: %(message)s
     {asctime} {levelname:<8} {name}: {message}
 
-Each attribute becomes a group; `_ATTRIBUTES` has their names. The rules are those of `log4j`: an
-attribute of text ends where the text behind it begins, and the message takes the rest of the
-record. `%(asctime)s` is in the format that `parser.date_format` names.
+Each attribute becomes a group; `_ATTRIBUTES` has the groups' names. The rules are those of `log4j`:
+if an attribute's value is any text, the value ends where the literal text behind the attribute
+begins, and the message takes the rest of the record. `%(asctime)s` is in the format that
+`parser.date_format` names.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ _BRACE: Final = re.compile(r"\{(\w+)(?::([^{}]*?[<>^])?0?(\d*)(?:\.\d+)?[sdf]?)?
 
 
 def compiled(pattern: str, date_format: str | None = None) -> Layout:
-    """Compiles a format. date_format: that of the times, in strptime's directives; None if it is
-    Python's default. Raises ConfigurationRefused.
+    """Compiles a format. date_format: the format of the times, in strptime's directives; None if
+    the times have Python's default format. Raises ConfigurationRefused.
     """
     groups = Groups(pattern)
     pieces = _pieces(groups, pattern, date_format)

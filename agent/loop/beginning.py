@@ -76,8 +76,9 @@ def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
     """The partitions without a floor. A partition's floor is the offset from which the agent reads
-    the partition when it looks for records. Before a starting agent sends anything, it asks the
-    cluster for the log end offsets of these partitions. These offsets become the floors.
+    the partition when it looks for records that may have arrived. Before a starting agent sends
+    anything, it asks the cluster for the log end offsets of the partitions without a floor. These
+    offsets become the floors.
 
     If the state has unsettled intents, the list is empty. Records of these intents may be before
     the log end offsets, so the partitions must be read from their beginning.
@@ -100,8 +101,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """The floor of each partition. When the agent looks for records of intents, it reads a
-    partition from its floor on. It reads a partition without a floor from offset 0 on.
+    """The floor of each partition. When the agent looks for records of intents, it reads each
+    partition from the partition's floor on, or from offset 0 if the partition has no floor.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())

@@ -16,11 +16,11 @@ and a seal tells the audit up to which time the counts are complete. A reading i
 bytes, and the press makes batches of readings. The inquiry and `refused` find out from the brokers'
 logs which records arrived.
 
-There is one loop, in one thread. The loop owns every part whose state lasts longer than a turn; the
+The loop runs in one thread. The loop owns every part whose state lasts longer than a turn; the
 module `parts` makes these parts. The loop sends a record only after the transaction with the
 record's intent is durable. If the disk is full, the loop keeps the transaction unchanged and tries
-to commit it again. Before the commit succeeds, the loop reads nothing new, and sends no records
-that the transaction promises.
+to commit it again. Until the commit succeeds, the loop reads no further bytes, and does not send
+the records of the transaction's intents.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Loop:
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """Why these destinations cannot be taken while the agent runs; None if they can."""
+        """Why the running agent cannot use these destinations now; None if it can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
@@ -141,9 +141,10 @@ class Loop:
         destinations: Sequence[Destination],
         ends: Mapping[TopicPartition, int],
     ) -> None:
-        """Takes other settings between two turns, as a start with these settings would. The caller
-        has asked `refusal`. The next turn looks through all patterns before it reads, and its
-        transaction stores what is new. Bytes that are promised are sent as the promise says.
+        """Takes other settings between two turns, with the same effect as a start with these
+        settings. Before it calls `reload`, the caller makes sure that `refusal` returns None. The
+        next turn looks through all patterns before it reads, and its transaction stores what is
+        new. Bytes that already have an intent are sent as the intent says.
 
         ends: the log end offsets of the partitions of topics that are not in `topics`.
         """
@@ -184,9 +185,9 @@ class Loop:
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """Begins to leave for good. The last word of a topic is a seal after which the audit waits
-        for nothing more. The agent sends a topic's last word as soon as all bytes of the topic's
-        files are read and acknowledged.
+        """Begins to leave for good: the agent sends a last word for each topic. The last word of a
+        topic is a seal after which the audit waits for nothing more from this agent. The agent
+        sends it as soon as all bytes of the topic's files are read and acknowledged.
         """
         self._accounts.leaving.is_asked = True
 
@@ -230,7 +231,7 @@ class Loop:
             events.lines_rejected(untold)
 
     def patience_s(self) -> float:
-        """How long the next turn can wait if no event comes."""
+        """How long the loop may wait for an event before the next turn (s)."""
         now = self._clock.monotonic()
         if self._unwritten is not None:
             return PATIENCE_S
@@ -263,8 +264,9 @@ class Loop:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all promised bytes are settled and counted, and all messages to the audit are
-        published. Bytes are settled if they are, for example, acknowledged or declared lost.
+        """Whether all bytes that have an intent are settled and counted, and all messages to the
+        audit are published. Bytes are settled if they are, for example, acknowledged or declared
+        lost.
         """
         return (
             self._unwritten is None
@@ -351,8 +353,8 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """Returns the readings of this turn. At its start, the agent first sends again what an
-        earlier process had promised to send. Until this is done, the turn reads no new bytes.
+        """Returns the readings of this turn. A starting agent first sends the bytes of the intents
+        that an earlier process stored. Until this is done, the turns read no new bytes.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []
@@ -373,8 +375,9 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: writes the files' new positions, counts the records that the
-        checkpoint passed, and closes each ended file whose position has reached its end.
+        """Moves the checkpoint: writes the files' new positions and counts the records that the
+        checkpoint passed. If a file has ended (it gets no more bytes), and its position has reached
+        its end, closes the file.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:

@@ -1,5 +1,5 @@
-"""Decides when the agent looks through all patterns of its sources: often if there are few files,
-seldom if there are many files, and soon if an event asks for a look.
+"""Decides when the agent looks for files in the paths of all patterns. It looks often if there are
+few files, seldom if there are many files, and soon if an event asks for a look.
 """
 
 from __future__ import annotations
@@ -40,12 +40,16 @@ class Schedule:
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def take_longest(self, longest_s: float) -> None:
-        """Takes another longest interval, and makes the next look due at once."""
+        """Takes a new value for the longest interval between two looks, and makes the next look due
+        at once.
+        """
         self._longest_s = longest_s
         self._at = 0.0
 
     def took(self, begin: float, end: float) -> None:
-        """Notes when a look began and ended. After a longer look, the next look is later."""
+        """Notes when a look began and ended. The longer the look took, the later the next look is
+        due.
+        """
         took_s = end - begin
         self._at = begin + min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
         self._not_before = begin + took_s * SHARE_ASKED

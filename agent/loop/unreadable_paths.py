@@ -1,4 +1,4 @@
-"""Logs each unreadable path once. If the path was readable in between, logs the path again."""
+"""Logs each unreadable path once. If the path becomes readable, a later failure is logged again."""
 
 from __future__ import annotations
 

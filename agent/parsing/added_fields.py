@@ -1,7 +1,8 @@
 """Fields of a record that do not come from its bytes: from the path of its file, and from settings.
 
-A pattern (RE2) is searched in the path, and its named groups are fields. A file's path is the one
-that its announcement names, so it stays the same when the file is renamed.
+The setting `path.pattern` (RE2) is searched in the path, and the pattern's named groups are fields.
+For a renamed file, this module still uses the path that the file's announcement names, so the
+fields stay the same.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ KUBERNETES: Final = (
     r"/pods/(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_[^/]*/(?P<container>[^/]+)/[^/]+$",
     r"/containers/(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_(?P<container>[^/]+)-[0-9a-f]{64}\.log$",
 )
-"""The two layouts of kubelet: /var/log/pods, and the links in /var/log/containers."""
+"""Patterns for the two places of kubelet's logs: /var/log/pods, and the links in
+/var/log/containers.
+"""
 
 
 def path_groups(patterns: Sequence[str]) -> list[str]:
-    """The fields of the patterns, sorted. Raises ConfigurationRefused if RE2 refuses a pattern, or
-    if the patterns have different groups.
+    """The names of the patterns' groups, sorted. Raises ConfigurationRefused if RE2 refuses a
+    pattern, or if the patterns have different groups.
     """
     found: list[list[str]] = []
     for pattern in patterns:
@@ -48,8 +51,9 @@ class AddedFields:
         constants: Sequence[tuple[str, str]],
         schema: pa.Schema,
     ) -> None:
-        """patterns: of paths. constants: fields that have the same text in each record. Raises
-        ConfigurationRefused if a field is missing in the schema, or is no string.
+        """patterns: those of `path.pattern`. constants: the name and text of each field that has
+        the same text in all records. Raises ConfigurationRefused if a field is missing in the
+        schema, or is no string.
         """
         self._patterns, self._constants = patterns, constants
         self._groups = path_groups(patterns)
@@ -66,8 +70,8 @@ class AddedFields:
                 )
 
     def add(self, batch: pa.RecordBatch, paths: Sequence[str], owner: Int64s) -> pa.RecordBatch:
-        """Adds the fields to rows. owner: for each row the index of its file's path. A field is
-        empty if no pattern is found in the path.
+        """Adds the fields to rows. owner: for each row the index in `paths` of the path of the
+        row's file. If a path matches no pattern, the fields of the patterns are empty strings.
         """
         if not self.names:
             return batch

@@ -1,10 +1,11 @@
-"""Says how many bytes a code unit of an encoding has, in which order they are, and which bytes are
-its byte order mark.
+"""Says for an encoding how many bytes a code unit has, in which order these bytes are, and which
+bytes are the byte order mark.
 
 With `encoding: utf-16`, the first two bytes of a file decide its byte order. A file id names one
-immutable sequence of bytes, so these two bytes, and the order, never change. The agent keeps the
-order in the recipe that each intent names: recipes name utf-16le or utf-16be, and never utf-16.
-A file without a mark is little-endian, as programs for Windows write it.
+immutable sequence of bytes, so these two bytes and the byte order never change. Each intent names a
+recipe (the settings with which its records are made), and the recipe keeps the byte order: recipes
+name utf-16le or utf-16be, and never utf-16. A file without a mark is little-endian, as programs for
+Windows write it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _MARKS: Final = {
 
 
 def order_of(head: bytes) -> str:
-    """The encoding of a file of a source with `encoding: utf-16`. head: the file's first bytes."""
+    """For a file of a source with `encoding: utf-16`, returns utf-16be or utf-16le. head: the
+    file's first bytes.
+    """
     return UTF_16BE if head.startswith(_MARKS[UTF_16BE]) else UTF_16LE
 
 

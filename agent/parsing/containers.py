@@ -1,12 +1,14 @@
-r"""Takes a container's lines out of the lines in which its runtime wraps them.
+r"""Unwraps a container's lines: the container's runtime writes each of them into a line of its own
+format.
 
     cri      2026-11-20T08:15:01.669794202Z stdout F text        containerd, CRI-O (Kubernetes)
     docker   {"log":"text\n","stream":"stdout","time":"..."}     Docker's driver json-file
 
 A runtime divides a long line into parts: in a cri log, P instead of F says that the line's next
-part follows; in a docker log, the text of such a part does not end with \n. The framer joins the
-lines of a file whose texts belong together, and `ContainerParser` makes one text of them. A line
-with the text of another stream (stdout, stderr) is never joined to the line before it.
+part follows; in a docker log, the text of such a part does not end with \n. If the texts of several
+lines belong together, the framer makes one record of these lines, and `ContainerParser` makes one
+text of the record. If a line's stream (stdout or stderr) is not the stream of the line before it,
+the two lines are never joined.
 
 Source: the Kubernetes CRI logging format (kubelet's log directory), Docker's documentation of
 json-file.
@@ -37,7 +39,7 @@ DOCKER: Final = "docker"
 STREAM: Final = "container_stream"
 TIME: Final = "container_time"
 FIELDS: Final = (STREAM, TIME)
-"""The schema's fields that get the stream and the time that the runtime wrote."""
+"""The schema's fields for the stream and the time that the runtime wrote into the line."""
 
 _CRI_LINE: Final = (
     r"(?s)\A(?P<time>[0-9T:.Z+-]+) (?P<stream>stdout|stderr) (?P<tag>[PF])\S*(?: (?P<text>.*))?\z"
@@ -48,9 +50,10 @@ _RFC3339: Final = TimeFormat("rfc3339")
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """One entry per line. texts: what the container wrote, without a line end. streams, times: what
-    the runtime wrote before it. is_part: whether the next part of the text is in another line.
-    is_good: whether the line is one of the runtime; the other entries of other lines mean nothing.
+    """One entry per line. texts: what the container wrote, without a line end. streams, times: the
+    stream and the time that the runtime added to the text. is_part: whether the next part of the
+    text is in another line. is_good: whether the line is in the runtime's format; if it is not, the
+    line's entries in the other arrays mean nothing.
     """
 
     texts: pa.BinaryArray
@@ -85,10 +88,10 @@ def is_alone(lines: Unwrapped) -> Booleans:
 
 
 class ContainerParser:
-    """Hands the texts of containers to another parser, and adds stream and time.
+    """Hands the texts of containers to another parser, and adds stream and time to the parsed rows.
 
-    The other parser's schema does not have FIELDS. A record without an event time of its own gets
-    the time that the runtime wrote.
+    The other parser's schema does not have FIELDS. If the other parser finds no event time in a
+    text, the record gets the time that the runtime wrote.
     """
 
     def __init__(self, kind: str, inner: Parser, schema: pa.Schema) -> None:
@@ -150,8 +153,8 @@ def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
 
 
 def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
-    """For each record, the texts of its lines. There is a line end between two texts, except where
-    one line goes on in the next.
+    """For each record, the texts of its lines, joined. There is a line end between two texts, but
+    not between two parts of the same text.
     """
     if len(first) == count:
         return lines.texts
@@ -162,8 +165,9 @@ def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
 
 
 def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
-    """Puts neighbouring texts together. first: the index of the first text of each new text. The
-    bytes of the texts follow one another in memory, so only the bounds change.
+    """Joins neighbouring texts. first: for each joined text, the index of the first of its parts in
+    `texts`. The bytes of the parts already follow one another in memory, so the function copies no
+    bytes, and only makes new bounds.
     """
     bounds = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :]
     bounds = np.ascontiguousarray(bounds[np.append(first, len(texts))])
@@ -216,8 +220,8 @@ def _is_shallow(line: bytes) -> bool:
 
 
 def _of_json(line: bytes) -> tuple[bytes, bytes, bytes, bool]:
-    """Returns the text with its line end, the stream and the time of a docker line, and whether it
-    is one.
+    """Returns the text with its line end, the stream and the time of a docker line, and whether the
+    line is in Docker's format.
     """
     try:
         if not _is_shallow(line):

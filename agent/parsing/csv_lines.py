@@ -3,16 +3,18 @@ r"""Parses lines of values with a delimiter between them (CSV, RFC 4180).
     4711,"Smith, John","5"" disk",         ->  4711 | Smith, John | 5" disk | (empty)
 
 A value that begins with a quotation mark ends at the next quotation mark that is not doubled. A
-delimiter or a line end before it belongs to the value. Quotation marks inside a value that does not
-begin with one stand for themselves. So each line has its values, whatever other lines contain: a
-value that does not end in its record sends only this record to the rejected topic.
+delimiter or a line end between these two marks belongs to the value. If a value does not begin with
+a quotation mark, quotation marks inside the value stand for themselves. If a quoted value does not
+end in its record, only this record is rejected. So the values of a record never depend on other
+records.
 
-A line is a header if its values are the names of the columns, or if it is the text of the setting
-`parser.header`. A header is rejected, because no line may vanish.
+If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
+is a header if its values are the names of the columns. A header is rejected: it is no data, but the
+agent must account for every line.
 
-All lines are cut at once. In a line in which each quotation mark stands at the edge of a value or
-is doubled, the number of marks before a delimiter says whether the delimiter is inside a value.
-Other lines are cut one by one.
+All lines are cut at once if each of their quotation marks is at the edge of a value or is doubled.
+In such a line, a delimiter is inside a value if the number of quotation marks before the delimiter
+is odd. Other lines are cut one by one.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ class CsvParser:
 
 
 def split(line: str, delimiter: str) -> list[str] | str:
-    """The values of one line, or a sentence that says why it has none."""
+    """The values of one line, or a sentence that says why the line cannot be cut into values."""
     values: list[str] = []
     at = 0
     while True:
@@ -123,7 +125,9 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """A quoted value, which begins at a place, and the place behind it; -1 if it does not end."""
+    """The quoted value that begins at a place, and the place behind the value. This place is -1 if
+    the value does not end.
+    """
     parts = []
     while True:
         end = line.find(QUOTE, at)
@@ -137,9 +141,10 @@ def _quoted(line: str, at: int) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """Where the values of lines begin and end. delimiters: the places of all delimiters that stand
-    between values. counts: the number of values of each line. is_odd: which lines have quotation
-    marks at other places than the edges of values; these lines are not cut.
+    """Where the values of lines begin and end. delimiters: the places of all delimiters between
+    values (not of those inside quoted values). counts: the number of values of each line. is_odd:
+    which lines have quotation marks at other places than the edges of values; these lines are not
+    cut.
     """
 
     data: bytes
@@ -150,7 +155,7 @@ class _Cuts:
     is_odd: Booleans
 
     def columns(self, names: Sequence[str], good: Booleans) -> dict[str, pa.StringArray]:
-        """The values of each column. The lines that are not good have empty values."""
+        """The values of each column. Lines for which `good` is false get empty values."""
         rows = np.flatnonzero(good)
         text = np.frombuffer(self.data, np.uint8)
         has_quotes = QUOTE.encode() in self.data
@@ -199,8 +204,9 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
     """Which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
-    The marks of other lines take turns: one begins a quoted part, the next ends it. A doubled mark
-    ends a part and begins the next one.
+    In a good line, every first, third, fifth mark begins a quoted part, and the mark after it ends
+    the part. A doubled mark counts as two marks: the first ends a part, the second begins the next
+    part.
     """
     text = np.frombuffer(data, np.uint8)
     line = np.searchsorted(end, quotes, side="right")
@@ -217,7 +223,7 @@ def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimite
 def _with_rows(
     found: Mapping[str, pa.StringArray], rows: Mapping[int, Sequence[str]]
 ) -> dict[str, pa.StringArray]:
-    """The columns, with other values in some rows."""
+    """The columns, with the values of some rows replaced. rows: the new values, by row."""
     result = {}
     for index, (name, column) in enumerate(found.items()):
         mask = np.zeros(len(column), np.bool_)

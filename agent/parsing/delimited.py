@@ -8,10 +8,11 @@ group can end in one way only:
     .*, .+             at the end of the pattern
 
 So each group ends at the first place at which the next literal's first character is found. The
-result is always that of RE2, which a property test compares. Other patterns are left to RE2.
+result is always the same as that of RE2; a property test compares the two. For patterns that are
+not simple, the regex parser uses RE2.
 
-All lines are scanned at once: the places of a delimiter in the whole buffer are found by one
-comparison, and each line takes its next place from this list.
+All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
+lines. In this list, the scan then looks up the next place for each line.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ _LITERAL = re.compile(r"(?:[\w <>:;,=/\"'@#%&!~`-]|\\[\]\[(){}.*+?|^$/\\\"'-])+"
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group. kind: its pattern. after: the literal that follows; empty at the end."""
+    """A group. kind: its pattern, such as `\\d+`. after: the literal that follows the group; empty
+    if the group is at the end of the pattern.
+    """
 
     name: str
     kind: str
@@ -101,7 +104,7 @@ class DelimitedPattern:
 
 
 def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
-    """The pattern, if it is simple. dot_all: whether `.` matches line ends."""
+    """The compiled pattern; None if it is not simple. dot_all: whether `.` matches line ends."""
     text = pattern.removeprefix("^")
     if text.endswith("$") and not text.endswith("\\$"):
         text = text[:-1]
@@ -138,7 +141,9 @@ def _ends_in_one_way(group: _Group, *, is_last: bool) -> bool:
 
 
 class _Scan:
-    """The place at which each line is read next, and which lines have matched so far."""
+    """A scan of all lines: the place at which each line is read next, and which lines have matched
+    so far.
+    """
 
     def __init__(self, data: bytes, at: Int64s, end: Int64s, good: Booleans) -> None:
         self._text, self._data = data, np.frombuffer(data, np.uint8)
@@ -152,7 +157,9 @@ class _Scan:
         return np.minimum(places[np.searchsorted(places, self.at)], self.end)
 
     def take(self, literal: bytes) -> None:
-        """Goes past a literal. Lines that have other bytes there do not match."""
+        """Moves each line's place past a literal. A line that has other bytes at its place does not
+        match.
+        """
         for byte in literal:
             inside = self.at < self.end
             self.good &= inside
@@ -160,7 +167,7 @@ class _Scan:
             self.at = np.minimum(self.at + 1, self.end)
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Lines that have one of the bytes between these places do not match."""
+        """Makes lines that have one of the bytes between these places not match."""
         controls = self._controls()
         table = np.zeros(_PRINTABLE, np.bool_)
         table[[each for each in bytes_ if each < _PRINTABLE]] = True
@@ -189,7 +196,7 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Lines that have another byte than a digit between these places do not match."""
+        """Makes lines that have a byte other than a digit between these places not match."""
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

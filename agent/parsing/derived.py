@@ -4,15 +4,16 @@ fields for times.
 raw     one string field `line`
 regex   a string field for each named group; if `timestamp` is set, also the parsed time as
         timestamp-millis in a field `timestamp` (or `event_time`, if a group is named `timestamp`)
-csv     the same for the columns
-logfmt  the same for the columns and the keys of the time; these fields may be null, because a line
-        may lack a key. A map `_extra` has the other keys
+csv     the same, with columns instead of groups
+logfmt  the same, with the configured columns and the keys of the time instead of groups; these
+        fields may be null, because a line may lack a key. A map `_extra` has the other keys
 
 A source with `container` also has the fields of `containers.FIELDS`. A source with `path.pattern`
-has a string field for each of its named groups, and a source with `fields` has these fields. With
-`on_error: replace`, a schema also has the mark (see `replacing`), a boolean field that is false by
-default; with `timestamp.on_error: read_time`, it has the mark TIME_MARK. Because of this default, a
-schema with a mark and a schema without the mark are compatible in both directions.
+has a string field for each of the pattern's named groups, and a source with the setting `fields`
+has a string field for each of them. Two settings add a mark, a boolean field that is false by
+default: `on_error: replace` adds the mark of `replacing`, and `timestamp.on_error: read_time` adds
+TIME_MARK. Because of the default, a schema with a mark and a schema without it are compatible in
+both directions.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 
 def record_name(topic: str) -> str:
     """The topic as an Avro name. Characters that are not allowed in an Avro name become `_`. If the
-    topic has the name of a primitive type, a `_` stands before it.
+    topic begins with a digit, or has the name of a primitive type, `_` is put before it.
     """
     name = _NOT_OF_A_NAME.sub("_", topic)
     return f"_{name}" if name[:1].isdigit() or name in PRIMITIVES else name
@@ -62,11 +63,12 @@ def schema(
 ) -> str:
     """The schema of a source.
 
-    groups: the fields that the parser fills. types: the types of groups that are no strings; their
-    fields may be null, as those of the `optional` groups. added: string fields that do not come
-    from the record. with_time: whether the parser finds the event time. with_origin: whether
-    repaired records may be replayed. with_extra: whether the map EXTRA takes what belongs to no
-    field. Raises ConfigurationRefused if two fields would have the same name.
+    groups: the fields that the parser fills. types: the types of the groups that are not strings.
+    The fields of these groups may be null, and so may the fields of the `optional` groups. added:
+    string fields whose values do not come from the record's bytes. with_time: whether the parser
+    finds the event time. with_origin: whether repaired records may be replayed. with_extra: whether
+    the map EXTRA takes keys that belong to no field. Raises ConfigurationRefused if two fields
+    would have the same name.
     """
     if with_mark:
         check_groups(groups)
@@ -121,7 +123,9 @@ def _schema(
     further: Sequence[tuple[str, object]],
     marks: Sequence[str],
 ) -> str:
-    """further: fields that a running source may get later; their defaults make this compatible."""
+    """The schema as JSON. further: fields that may be added to the source later; they have
+    defaults, so the schemas before and after the addition are compatible.
+    """
     members: list[dict[str, object]] = [
         {"name": name, "type": kind} | _default(kind) for name, kind in fields
     ]

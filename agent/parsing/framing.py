@@ -1,6 +1,6 @@
-"""Finds where each record begins and ends in a range of bytes. A record is a line here;
-`multiline` joins several lines to one record. A framer is pure, and remembers nothing between
-calls.
+"""Finds where each record begins and ends in a range of bytes. Here a record is a line; the module
+`multiline` joins several lines to one record. The methods of a framer are pure functions: a framer
+remembers nothing between calls.
 
     first                 content end   end = next first
       |                       |           |
@@ -13,17 +13,19 @@ needs no mark: readers recognise it because it is exactly as long as its value. 
 range does not depend on other ranges. So if the agent reads a range again, the range yields the
 same records.
 
-A hole is a run of NUL bytes that takes the place of lines: after a power loss, or where a program
-writes on behind the old end of a truncated log. A hole is a record of its own, and the line behind
-it begins where it ends. A run is a hole if it is at the beginning of a line, or if it has at least
-HOLE_BYTES. Other NUL bytes belong to their line.
+A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole, and so
+can a program that continues to write at its old position after its log was truncated. A run is a
+hole if it is at the beginning of a line, or if it has at least HOLE_BYTES bytes. Other NUL bytes
+belong to their line. A hole is a record of its own; the next line begins where the hole ends.
 
-In UTF-16, all of this is about code units of two bytes. The first unit of a range begins with the
-range's first byte. If a range ends with half a unit, this byte belongs to the range's last record.
+In UTF-16, CR, LF and NUL are code units of two bytes. The first unit of a range begins with the
+range's first byte. If a range ends with half a unit (one byte), this byte belongs to the range's
+last record.
 
 Positions here count from the start of the buffer. If a change to this module makes other records
-from the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
-agent does not send it again unchanged.
+from the same bytes, FRAMING_VERSION must change. If the intent of a range was made under another
+version, the agent does not simply send the range again: it first reads back which of the intent's
+records have arrived.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
 """How many bytes of a file are read at once. A line that does not end within this many bytes is
-over-long, whatever the settings say.
+over-long, even if the source's `max.line.bytes` is higher.
 """
 
 HOLE_BYTES: Final = 256
-"""A run of at least this many NUL bytes is a hole wherever it is."""
+"""A run of at least this many NUL bytes is a hole, even if it is not at the beginning of a line."""
 
 LF = 10
 CR = 13
@@ -59,9 +61,9 @@ class Frames:
     without it.
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
-    pieces: how many records are only a part of what a source's multiline settings call a record.
-    is_hole: for each record whether it is a hole; None if there are no holes. unit: the bytes of a
-    code unit.
+    pieces: how many records are only a part of what is one record by the source's multiline
+    settings. is_hole: for each record whether it is a hole; None if there are no holes. unit: how
+    many bytes a code unit has.
     """
 
     first: Int64s
@@ -86,7 +88,7 @@ class Framer(Protocol):
 
     @property
     def lines(self) -> LineFramer:
-        """Divides the same bytes into lines."""
+        """A framer that divides the same bytes into lines, not into records of several lines."""
         ...
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
@@ -98,8 +100,8 @@ class Framer(Protocol):
         ...
 
     def whole_records_end(self, data: bytes) -> int:
-        """The position at which the last record ends that certainly has its end in `data`, whatever
-        follows; 0 if there is no such record.
+        """The end of the last record that is certainly whole, whichever bytes follow `data`; 0 if
+        no record is certainly whole.
         """
         ...
 
@@ -131,8 +133,9 @@ class LineFramer:
         return self._frames(data, content_end, end)
 
     def whole_records_end(self, data: bytes) -> int:
-        """The position at which the last terminated line ends, or at which a hole after it begins
-        or ends.
+        """The position at which the last terminated line ends. If there are holes behind this line:
+        the end of the last hole, or the beginning of the last hole if the hole may continue behind
+        `data`.
         """
         at = self._last_line_end(data)
         if b"\0" not in data[at:]:
@@ -145,8 +148,8 @@ class LineFramer:
         return at + self.unit * int(end[-1] if is_over else first[-1])
 
     def end_inside(self, data: bytes) -> int | None:
-        """The position at which a line ends of which `data` is a part, but not the beginning: after
-        its line end, or before a hole. None if the line goes on.
+        """For `data` that begins inside a line: the position at which this line ends, which is
+        behind its line end or at the beginning of a hole. None if the line does not end in `data`.
         """
         ends = [self._find(data, self._lf, 0), data.find(bytes(HOLE_BYTES))]
         if ends[0] >= 0:
@@ -156,12 +159,14 @@ class LineFramer:
         return min((each for each in ends if each >= 0), default=None)
 
     def content_least(self, data: bytes) -> int:
-        """How many bytes of `data`, which ends inside a line, can be no part of a line end."""
+        """For `data` that ends inside a line: how many of its bytes are certainly not part of a
+        line end. (A CR at the end of `data` may be part of one.)
+        """
         whole = len(data) - len(data) % self.unit
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)
 
     def has_hole(self, data: bytes, at: int) -> bool:
-        """Whether a hole begins at a position at which a record ends."""
+        """Whether a hole begins at `at`, where a record ends."""
         return len(data) >= at + self.unit and not any(data[at : at + self.unit])
 
     # --- code units -----------------------------------------------------------------------------

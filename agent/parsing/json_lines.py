@@ -1,15 +1,14 @@
 """Parses lines that are one JSON object each. The members of the object are the fields of the
 schema.
 
-A member is found by the name of its field, or by one of the field's aliases. A member without a
-field in the schema is left out, unless the schema has a field `_extra`, which is
-a map of strings: then `_extra` takes the member. It also takes a value that does not have its
-field's type, if the field may be null; the field is null then. Values in `_extra` are JSON, except
-strings. If the object has no member for a field, the
-field gets its default. If there is no default, the field gets null, if it may be null. Values must
-have the field's type: the parser turns no string into a number, and no fraction into an integer.
-The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond
-JSON (NaN, Infinity) are refused.
+A member is found by the name of its field, or by one of the field's aliases. If the schema has a
+field `_extra` (a map of strings), this field takes the members that have no field of their own.
+Otherwise such members are left out. If a value does not have its field's type, and the field may be
+null, `_extra` takes the value, and the field is null. In `_extra`, strings stay as they are, and
+other values are written as JSON. If the object has no member for a field, the field gets its
+default, or null if it has no default and may be null. Values must have the field's type: the parser
+turns no string into a number, and no fraction into an integer. The value of a timestamp field is a
+number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused.
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -50,8 +49,8 @@ DEPTH_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """Other names of a record's fields. names: the field's name, by its other name. inner: the same
-    for the records inside fields.
+    """Other names of a record's fields. names: maps each other name to the field's name. inner:
+    maps the name of a field that contains records to the Aliases of these records.
     """
 
     names: Mapping[str, str]
@@ -139,7 +138,9 @@ class JsonParser:
         return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
 
     def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The members of each object that have no field; nothing if nobody takes them."""
+        """For each object, the members that have no field. An empty list if the schema has no field
+        EXTRA that could take them.
+        """
         if self._extra is None:
             return []
         known = {field.name for field, _ in self._fields}
@@ -171,8 +172,8 @@ class JsonParser:
 def _objects(
     texts: Sequence[str | None], rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """The rows and values of the texts that are JSON objects. If a text is None, its line was
-    rejected before.
+    """The row numbers and values of the texts that are JSON objects. A text is None if its line is
+    already rejected.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
@@ -194,13 +195,14 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep. However deep the caller's stack is, the
-    decoder can recurse to this depth.
+    """Whether the line is nested at most DEPTH_MAX deep. Even if the caller's stack is deep
+    already, the decoder can recurse to this depth.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    # counts brackets in strings too: rejecting an odd line is better than crashing
+    # Also counts brackets inside strings. So a line with many such brackets may be rejected, but no
+    # line can overflow the stack.
     for char in text:
         if char in "[{":
             depth += 1
@@ -256,8 +258,8 @@ def aliases_of(schema: Any) -> Aliases | None:
 
 
 def _renamed(value: Any, aliases: Aliases) -> Any:
-    """The value with members under their fields' names. A member that has the field's own name
-    stays.
+    """The value, in which each member has the name of its field instead of another name. If an
+    object also has a member with the field's own name, that member counts.
     """
     if type(value) is list:
         return [_renamed(each, aliases) for each in value]
@@ -272,7 +274,9 @@ def _renamed(value: Any, aliases: Aliases) -> Any:
 
 
 def extra_field(schema: pa.Schema) -> pa.Field | None:
-    """The schema's field for what fits no other field; None if there is none."""
+    """The schema's field EXTRA, which takes values that fit no other field; None if the schema has
+    no such field.
+    """
     at = schema.get_field_index(EXTRA)
     if at < 0:
         return None

@@ -1,15 +1,15 @@
-r"""Cuts lines of the form logfmt into keys and values.
+r"""Cuts lines in the format logfmt into keys and values.
 
     level=info msg="a \"b\"\n" dur=3ms url=/a?b=c slow
 
-A pair is a key, `=` and a value. Pairs stand between blanks, which are the space and all control
-characters. A value that begins with a quotation mark ends at the next one that has no backslash
-before it; there, `\n`, `\r`, `\t`, `\b`, `\f`, `\\`, `\"`, `\/` and `\uXXXX` mean what they mean in
+A pair is a key, `=` and a value. Blanks (the space and all control characters) separate pairs. A
+value that begins with a quotation mark ends at the next quotation mark that has no backslash before
+it. In such a value, `\n`, `\r`, `\t`, `\b`, `\f`, `\\`, `\"`, `\/` and `\uXXXX` mean the same as in
 JSON, and a backslash before another character stands for itself. Any other value ends at the next
 blank. A word without `=` is a key with the value `true`.
 
-All lines are cut at once. If a line has quotation marks at other places than the edges of values,
-or two backslashes in a row, this line is cut by itself.
+Most lines are cut all at once. A line is cut by itself if it has two backslashes in a row, or a
+quotation mark that is not at the edge of a value.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ _MEANINGS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The pairs of lines, in the order of lines and places. line: for each pair the index of its
-    line. faults: the lines that have no pairs, each with a sentence that says why.
+    """The pairs of all lines, in the order in which the lines have them. line: for each pair the
+    index of its line. faults: for each line that cannot be cut into pairs, a sentence that says
+    why.
     """
 
     line: Int64s
@@ -80,7 +81,7 @@ def pairs_of(lines: pa.StringArray) -> Pairs:
 
 
 def split(line: str) -> list[tuple[str, str]] | str:
-    """The pairs of one line, or a sentence that says why it has none."""
+    """The pairs of one line, or a sentence that says why the line cannot be cut into pairs."""
     pairs: list[tuple[str, str]] = []
     at, has_value = 0, False
     while True:
@@ -111,8 +112,8 @@ def split(line: str) -> list[tuple[str, str]] | str:
 
 
 def unescaped(text: str) -> str:
-    """The text with what its escapes mean. Halves of surrogate pairs become `?`, because UTF-8
-    cannot have them.
+    """The text, with each escape replaced by the character that it means. Halves of surrogate pairs
+    become `?`, because UTF-8 cannot encode them.
     """
     return _ESCAPE.sub(_meaning, text)
 
@@ -164,15 +165,18 @@ class _Scan:
         return begin, end, self._line_of(begin)
 
     def equals_after(self, begin: Int64s) -> Int64s:
-        """The first `=` at or after each place; a place behind all lines if there is none."""
+        """For each place, the place of the next `=`, which may be the place itself; a place behind
+        all lines if there is no further `=`.
+        """
         equals = np.append(np.flatnonzero(self.text[:-1] == _EQUALS), len(self.data))
         return equals[np.searchsorted(equals, begin)]
 
     def odd_lines(self, quoted: Int64s) -> Booleans:
-        """Which lines cannot be cut by their quotation marks. quoted: the places of the marks with
-        which values begin.
+        """Which lines must be cut one by one, because of their quotation marks or backslashes.
+        quoted: the places of the quotation marks with which values begin.
 
-        The marks of other lines take turns: one begins a value, the next ends it before a blank.
+        In all other lines, every first, third, fifth mark begins a value, and the mark after it
+        ends the value, before a blank.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1
@@ -196,7 +200,7 @@ class _Scan:
 def _faults(
     line: Int64s, has_value: Booleans, lacks_key: Booleans, valid: pa.Array, is_odd: Booleans
 ) -> dict[int, str]:
-    """The lines that have no pairs, among those that are cut together."""
+    """The lines that cannot be cut into pairs, among the lines that are cut all at once."""
     count = len(is_odd)
     is_cut = np.asarray(valid) & ~is_odd
     without = is_cut & (np.bincount(line[has_value], minlength=count) == 0)
@@ -208,7 +212,9 @@ def _faults(
 def _with_meanings(
     values: pa.StringArray, is_quoted: Booleans, is_flag: Booleans
 ) -> pa.StringArray:
-    """The values, with what escapes mean in quoted values, and with `true` for flags."""
+    """The values. In quoted values, each escape is replaced by its character; flags (keys without
+    `=`) get the value `true`.
+    """
     if is_flag.any():
         values = pc.if_else(pa.array(is_flag), _FLAG, values)
     if not is_quoted.any():
@@ -222,7 +228,7 @@ def _with_meanings(
 
 
 def _with_lines(found: Pairs, lines: dict[int, list[tuple[str, str]] | str]) -> Pairs:
-    """The pairs, with those of further lines."""
+    """The pairs, and those of the lines that were cut one by one."""
     faults = found.faults | {row: each for row, each in lines.items() if type(each) is str}
     pairs = [(row, *pair) for row, each in lines.items() if type(each) is list for pair in each]
     line = np.concatenate((found.line, np.array([row for row, _, _ in pairs], np.int64)))

@@ -28,9 +28,9 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
     """data[first[i]:end[i]] for every i. The slices must be in rising order and must not overlap.
-    Their starts and ends become the offsets of an array. In this array, slices alternate with the
-    bytes between two slices, so every second element is a slice. Taking these elements is the
-    cheapest way to cut many slices out of one buffer.
+    The starts and ends of the slices become the offsets of an array. In this array, slices
+    alternate with the bytes between two slices, so every second element is a slice. To take every
+    second element is the cheapest way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:
@@ -90,7 +90,9 @@ def sizes(values: pa.BinaryArray) -> Int64s:
 
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
-    """The bytes of all lines, with one more, and where each line begins and ends in them."""
+    """The bytes of all lines, with one further byte at the end, and where each line begins and ends
+    in these bytes.
+    """
     if not len(lines):
         return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)
     offsets = np.frombuffer(lines.buffers()[1], np.int32)

@@ -1,10 +1,11 @@
 """Parses lines of key=value pairs (logfmt). `key_values` cuts the lines.
 
-A key belongs to the schema's field of its name, or to the field that has the key among its aliases.
-The rules are those of `json_lines`: if a key is there twice, the last one counts; a field without a
-key gets its default or null, and if it has neither, the line is rejected; the field EXTRA, a map of
-strings, takes keys without a field, and values that do not have the type of a field that may be
-null. An empty value is null in a field that may be null and is no string.
+A key belongs to the schema's field of the same name, or to the field that has the key among its
+aliases. As in `json_lines`, the last value counts if a line has a key twice. If a line has no key
+for a field, the field gets its default or null; if the field has no default and cannot be null, the
+line is rejected. The field EXTRA (a map of strings) takes the keys that have no field. It also
+takes a value that does not have the type of its field, if the field may be null. If a field may be
+null and is no string, an empty value becomes null.
 
 If a line lacks a key of the event time, the line has no event time.
 """
@@ -103,7 +104,9 @@ class LogfmtParser:
     def _column(
         self, field: pa.Field, index: _Index, good: Booleans, rejects: list[Reject]
     ) -> pa.Array:
-        """The values of a field. Changes `good` and `rejects` if values are missing or unfit."""
+        """The values of a field, one for each line. If a line must be rejected because the field's
+        value is missing or does not fit, changes `good` and adds to `rejects`.
+        """
         texts, missing = index.take(field.name)
         column, unfit = converted(texts, field)
         if unfit is not None and unfit.any():
@@ -161,8 +164,8 @@ class _Index:
         self._is_free = np.ones(len(self._codes), np.bool_)
 
     def take(self, name: str) -> tuple[pa.StringArray, Booleans]:
-        """The texts of a field, one for each line, and the lines that have none. The key that has
-        the field's own name goes before its other names.
+        """The texts of a field, one for each line, and which lines have no text for it. If a line
+        has both the field's own name and one of its other names as keys, the own name counts.
         """
         at = self._places(name)
         self.known(name)
@@ -170,7 +173,7 @@ class _Index:
         return self._pairs.values.take(pa.array(at, mask=missing)), missing
 
     def texts(self, name: str) -> pa.StringArray:
-        """The texts of a key, which may be those of a field, too."""
+        """The texts of a key, one for each line. A field may also take the pairs of this key."""
         at = self._places(name)
         return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
 
@@ -202,10 +205,10 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """For each line the pair of a field; _NOBODY if the line has none."""
+        """For each line the index of the pair for a field; _NOBODY if the line has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:
                 found = np.flatnonzero(self._codes == self._code[key])
-                at[self._pairs.line[found]] = found  # of several pairs, the last one stays
+                at[self._pairs.line[found]] = found  # the last of several pairs counts
         return at

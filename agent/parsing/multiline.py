@@ -7,19 +7,20 @@ A pattern (RE2) decides for each line whether a record begins or ends there:
     end             a record ends after each line that matches
 
 The pattern is searched in the line, without its line end. If bytes of the line are not in the
-source's encoding, they count as U+FFFD. A container's line may be divided into parts: the pattern
-is searched in the first part, or in the last part for the kind `end`. So no decision depends on a
-part that may be in another range. A byte order mark at the beginning of a line is no part of the
-text that is searched.
+source's encoding, they count as U+FFFD. The runtime of a container may divide a line into parts.
+The kinds `start` and `continuation` search the pattern only in the line's first part, and the kind
+`end` only in the last part. So no decision depends on a part that may be in another range. A byte
+order mark at the beginning of a line is not part of the searched text.
 
-A record also ends before the line with which the record would have more than `lines_max` lines, or
-more bytes than the source's `max.line.bytes`. And it ends where its range ends: if the file does
-not change for a time, the agent reads the lines that are there, and the record's other lines, which
-come later, become another record. Records of which a part is elsewhere are counted as pieces.
+A record also ends before a line if the record would otherwise have more than `lines_max` lines, or
+more bytes than the source's `max.line.bytes`. And a record ends where its range ends. If the file
+does not change for a time, the agent ends the range after the last whole line; lines that come
+later become another record. If such a limit divides a record, each of its parts is counted as a
+piece.
 
-Lines are joined within a range only, and a range begins with a record. So the records of a range
-are the same whenever the range is read again. They also stay the same if a range is divided at the
-end of a record, because nothing before a record's first line decides where the record ends.
+Lines are joined only within a range, and a range always begins with a new record. So if the range
+is read again, its records are the same. They also stay the same if the range is divided in two at
+the end of a record, because nothing before a record's first line decides where the record ends.
 
 A hole (a run of NUL bytes, see framing) is a record of its own.
 
@@ -46,7 +47,7 @@ CONTINUATION: Final = "continuation"
 END: Final = "end"
 
 CONTAINER_LINES_MAX: Final = 1_000
-"""Most parts of one line of a container."""
+"""How many parts of a container's line are joined at most."""
 
 TRACES: Final = {
     "java": (
@@ -76,7 +77,9 @@ TRACES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How lines are joined. Part of a recipe, so it names patterns, not languages."""
+    """How lines are joined. A rule is stored in a recipe. So it contains the pattern, and not the
+    name of a language, whose pattern may differ in another version of the agent.
+    """
 
     kind: Literal["start", "continuation", "end"]
     pattern: str
@@ -94,8 +97,9 @@ class Rule:
 class _Joints:
     """What each line says by itself, one entry per line.
 
-    begins: whether a record begins there. closes: whether no line after it can belong to its
-    record. is_beginning, is_end: whether it can be the first, or the last line of a whole record.
+    begins: whether a record begins with the line. closes: whether the line's record certainly ends
+    with the line. is_beginning, is_end: whether the line can be the first, or the last, line of a
+    whole record.
     """
 
     begins: Booleans
@@ -114,10 +118,10 @@ class JoiningFramer:
         container: str | None = None,
         encoding: str = UTF_8,
     ) -> None:
-        """rule: None if only the parts of a container's line are joined. bytes_max: no record of
-        several lines has more bytes, without the last line's end. container: how the container's
-        runtime wraps the lines (containers.py); the pattern is searched in what it wraps. encoding:
-        of the lines.
+        """rule: None if only the parts of a container's line are joined. bytes_max: the highest
+        number of bytes of a record of several lines, without the last line's end. container: the
+        format in which a container's runtime wraps the lines (see `containers`); the pattern is
+        searched in the container's text. encoding: the encoding of the lines.
         """
         if rule is not None:
             rule.check()
@@ -146,7 +150,9 @@ class JoiningFramer:
         )
 
     def whole_records_end(self, data: bytes) -> int:
-        """The end of the last record to which no further line can belong."""
+        """The end of the last record to which no line behind `data` can belong; 0 if there is no
+        such record.
+        """
         end = self.lines.whole_records_end(data)
         if end == 0:
             return 0
@@ -201,8 +207,8 @@ class JoiningFramer:
         return _Joints(begins, ~yes, begins, ~is_part)
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
-        """Lets records that would be too large end earlier. begins: for each line, whether a record
-        begins there; the first is true.
+        """Divides records that are too large. begins: for each line, whether a record begins there;
+        the first value is true. Returns `begins` with the beginnings of the further records.
         """
         first = np.flatnonzero(begins)
         last = np.append(first[1:], len(lines)) - 1

@@ -39,8 +39,8 @@ EXTRA: Final = "_extra"
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line of which no row can be made. row: its index among the given lines. reason: one of
-    REASONS. detail: a sentence.
+    """A line from which no row can be made. row: the line's index among the given lines. reason:
+    one of REASONS. detail: a sentence.
     """
 
     row: int
@@ -84,8 +84,9 @@ def has_time_mark(schema: pa.Schema) -> bool:
 
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other line numbers. The given `parsed` numbers only the lines at
-    `places`; the result has the numbers that these lines have among all lines.
+    """Returns `parsed` with other line numbers. If only some lines were parsed, `parsed` numbers
+    these lines from 0. In the result, each of them has its number among all lines. places: for each
+    parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

@@ -4,9 +4,10 @@ r"""Parses lines that have a JSON object behind a prefix, or in one of their fie
 
 A regular expression finds the object: the setting `parser.json_field` names the group with the
 object's text. The other groups are fields, and so are the members of the object. If a group and a
-member have the same name, the field takes the group, because the prefix is what the logging program
-itself has written. The member then goes where members without a field go. An empty group stands for
-an object without members, so a pattern may have the object in an optional part.
+member have the same name, the field takes the group, because the logging program itself writes the
+prefix. The member is then treated as a member without a field. If the group with the object's text
+is empty, the line is parsed as if the object had no members; so the object may be in an optional
+part of the pattern.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ _NO_MEMBERS = "{}"
 class PrefixedJsonParser:
     """Puts the fields of a prefix and the members of an object together.
 
-    prefix: fills the fields of groups, and a string field for the group of the object. members:
-    fills the other fields of the schema. prefix_has_time: whether the event time is in the prefix.
+    prefix: the parser that fills the fields of the groups, and a string field with the object's
+    text. members: the parser that fills the other fields of the schema. prefix_has_time: whether
+    the event time is in the prefix.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 r"""Parses lines with a regular expression (RE2). The expression must match the whole line, and its
 named groups are the fields.
 
-Groups are strings, and `text_fields` converts them to the types of the schema's fields. If a group
-took no part in the match, its string is empty.
+Groups are strings, and `text_fields` converts them to the types of the schema's fields. If a line
+matches without a group (because the group is optional), the group's string is empty.
 """
 
 from __future__ import annotations

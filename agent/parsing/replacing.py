@@ -1,10 +1,11 @@
-"""Parsers for lines in other encodings, and for lines that may not be in their encoding.
+"""Parsers for lines in encodings other than UTF-8, and for lines with bytes that are invalid in
+their encoding.
 
 ReplacingParser replaces invalid bytes, and marks the record.
 
-The mark is a boolean field of the schema, because fields of a record reach HDFS, but record headers
-do not. The mark is true if bytes of the line were replaced. A U+FFFD that the line itself contained
-does not make the mark true.
+The mark is a boolean field of the schema, and no record header, because only fields reach HDFS. The
+mark is true if bytes of the line were replaced. If the line itself contained a U+FFFD, this does
+not make the mark true.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Takes repaired lines out of the files that replay them. Each line of such a file is a JSON object
-on one line, which has a repaired record and the place from which the rejected one came:
+"""Reads repaired records from the files with which they are sent again (replayed). Each line of
+such a file is a JSON object. It contains a repaired record, and the origin of the rejected record:
 
     {"topic": "nginx", "line": "text", "host": "web1", "path": "/var/log/a.log",
      "agent": 5, "file": 7, "first": 4096, ...}
 
 "line_base64" stands for "line" if the record is not UTF-8. agent, file and first are the origin of
-the rejected record. If that record was itself replayed, original_agent, original_file and
-original_first are the origin of the record that was rejected first. Other members mean nothing
-here. `skidway rejected export` makes such lines, and `skidway agent replay` makes files of them.
+the rejected record. The rejected record may itself have been a replayed one, which was rejected
+again. Then original_agent, original_file and original_first are the origin of the record that was
+rejected first. This module ignores other members. `skidway rejected export` makes such lines, and
+`skidway agent replay` makes files of them.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from skidway.errors import ConfigurationRefused
 
 ORIGIN: Final = ("agent", "file", "first")
 FIELDS: Final = ("original_agent", "original_file", "original_first")
-"""The schema's fields that get the origin of the record that was rejected first. Records that were
-never rejected have null there.
+"""The schema's fields for the origin of the record that was rejected first. In a record that was
+never rejected, these fields are null.
 """
 
 _NUMBERS_END: Final = 1 << 63
@@ -49,7 +50,7 @@ class Envelope:
     original: tuple[int, int, int]
 
     def text(self) -> bytes:
-        """The envelope as one line of a replay's file, always the same bytes."""
+        """The envelope as one line of a replay's file. Equal envelopes give the same bytes."""
         document: dict[str, Any] = {
             "topic": self.topic,
             "line_base64": base64.b64encode(self.line).decode(),
@@ -62,7 +63,7 @@ class Envelope:
 
 
 def read(line: bytes) -> Envelope | None:
-    """Reads a line of a replay; None if the line is no such line."""
+    """Reads a line of a replay's file; None if the line has not the form of such a line."""
     try:
         document = json.loads(line)
         topic, host, path = (_text(document[name]) for name in ("topic", "host", "path"))
@@ -75,8 +76,8 @@ def read(line: bytes) -> Envelope | None:
 
 
 class ReplayParser:
-    """Hands repaired records to the parser of their source, and adds the origins that they had. The
-    fields that come from a path get the path of the rejected record.
+    """Hands repaired records to the parser of their source, and adds the origin of the record that
+    was rejected first. Fields that come from a path are found in the path of the rejected record.
     """
 
     def __init__(self, inner: Parser, schema: pa.Schema, added: AddedFields) -> None:

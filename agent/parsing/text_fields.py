@@ -1,5 +1,5 @@
-"""Makes the fields of rows from texts: converts the texts that a parser has cut out of lines to the
-types of the schema's fields, and reads the event time in them.
+"""Makes the fields of rows from the texts that a parser has cut out of lines: converts the texts to
+the types of the schema's fields, and finds the event time in the texts.
 
 If a field is a number or a boolean in the schema, the text is converted, and the line is rejected
 if the text cannot be converted. In a field that is not a string and may be null, an empty text
@@ -59,8 +59,8 @@ class TextFields:
         *,
         source: str,
     ) -> None:
-        """names: the names of the texts. has_default: the fields that need no text. source: what a
-        text is called in the settings, such as "group of parser.pattern".
+        """names: the names of the texts. has_default: the fields with a default, which need no
+        text. source: what error messages call a text, such as "group of parser.pattern".
         """
         unknown = [name for name in times.fields if name not in names]
         if unknown:
@@ -97,8 +97,8 @@ class TextFields:
     ) -> Parsed:
         """Makes rows of texts.
 
-        found: the texts of each field, one for each line. good: the lines that have texts. rejects:
-        the lines that have none; the result has these rejects, too.
+        found: the texts of each field, one for each line. good: which lines have texts. rejects: a
+        reject for each line without texts; the result contains these rejects, too.
         """
         columns = []
         for field in self._from_texts:
@@ -145,7 +145,9 @@ class TextFields:
 
 
 def time_field(schema: pa.Schema, names: Sequence[str]) -> pa.Field | None:
-    """The schema's field for the parsed time; None if there is none. names: the fields of texts."""
+    """The schema's field for the parsed time; None if there is none. names: the names of the texts,
+    which fill other fields.
+    """
     for name in TIME_FIELDS:
         at = schema.get_field_index(name)
         if name not in names and at >= 0 and types.is_timestamp(schema.field(at).type):
@@ -180,8 +182,8 @@ def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nda
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
-    """Marks the values that cannot be converted. Halves the column repeatedly, so that it finds a
-    few unfit values among many with few casts.
+    """Marks the values that cannot be converted. Halves the column repeatedly: in this way, few
+    casts are needed to find a few unfit values among many values.
     """
     try:
         column.cast(target)

@@ -3,10 +3,11 @@
 Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
 %%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
 zero, and upper and lower case do not differ. Names are English. A leap second (:60) is the second
-after :59. One rule differs from Python: each directive reads as many digits as its number may have.
-So adjacent numbers (%y%m%d) need their leading zeros; Python would guess which number lacks its
-zero. A format can also be one of three names: `rfc3339` (fraction and zone may be missing), `epoch`
-(seconds, with or without a fraction) and `epoch_ms`.
+after :59. One rule differs from Python: each directive reads as many digits as its number may have
+(%d reads two if two are there). So adjacent numbers (%y%m%d) need their leading zeros; Python would
+also accept such numbers without the zeros, and guess where each number ends. A format can also be
+one of three names: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without
+a fraction) and `epoch_ms`.
 
 If a format has no year, the parser chooses the latest year in which the time is at most a day after
 `now_ms`, the moment at which the line was read. So a line that is parsed again with the same
@@ -39,7 +40,7 @@ WIDTH_MAX = 80
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-_GUESSES = 10  # next year, this year, and the 8 years before, for a 29 February
+_GUESSES = 10  # next year, this year, and 8 years before (29 February)
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
@@ -469,7 +470,7 @@ def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
 def _zone_offset(zone: tzinfo, slot: int) -> int:
     try:
         local = datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=slot * _SLOT_MS)
-    except OverflowError:  # the row has no valid date anyway
+    except OverflowError:  # only if the row has no valid date
         return 0
     offset = local.utcoffset()
     return 0 if offset is None else offset // timedelta(milliseconds=1)

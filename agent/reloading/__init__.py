@@ -8,13 +8,14 @@
                                                      v
                     the loop takes them between two turns, or the reloader says why not
 
-Settings that are refused never replace those that run. What a reload means for lines is the same as
-what a restart means: promised bytes are sent as their promise says, and the new settings count for
-the bytes behind. But the agent keeps its open files, so that it still reads deleted files.
+If new settings are refused, the agent continues with its present settings. For lines, a reload has
+the same effect as a restart: bytes that already have an intent are sent as the intent says, and the
+new settings apply to all later bytes. But unlike a restart, a reload keeps files open, so the agent
+can still read files that were deleted.
 
 difference   which settings differ, and which of them need a restart
-standing     whether the files of the configuration differ from the settings that run
+standing     whether the files of the configuration differ from the settings in use
 requests     the files by which the command asks the agent, and by which the agent answers
 preparation  what a thread asks registry and cluster before the loop takes new settings
-reloader     owns the settings that run, and decides what happens next
+reloader     owns the settings in use, and decides what happens next
 """

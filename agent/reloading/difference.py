@@ -17,9 +17,9 @@ RELOADABLE: Final = frozenset(
         "topic.replication.factor", "rejected.share.max",
     }
 )  # fmt: skip
-"""The settings of the agent that can change while it runs, beside those of the registry. Every
-other setting needs a restart, so a new setting needs one until somebody has made sure that it does
-not.
+"""The settings that can change while the agent runs. (The settings of the registry can change, too;
+they have the prefix REGISTRY.) Every other setting needs a restart. So a setting that is new in the
+program needs a restart, too, until a developer adds it to this set.
 """
 
 

@@ -31,8 +31,8 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """New settings with all that the loop needs to take them. ends: the log end offsets of the
-    partitions of topics that the agent did not know.
+    """New settings, and everything that the loop needs to apply them. ends: the log end offsets of
+    the partitions of topics that are new to the agent.
     """
 
     loaded: Loaded
@@ -47,7 +47,9 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why settings cannot be taken. status: the exit status of the command that asked."""
+    """Why new settings cannot be applied. status: the exit status of the command that asked for the
+    reload.
+    """
 
     reason: str
     status: int
@@ -122,7 +124,8 @@ class Preparation:
         except KafkaError as error:
             self._result = Refusal(str(error), Unreachable.exit_code)
         except Exception as error:  # noqa: BLE001 - the thread's outermost function
-            # A mistake of ours in new settings must not end an agent that delivers.
+            # If our code fails with an unexpected error, the reload is refused, but the agent
+            # continues to deliver.
             _log.error("unexpected_failure", exc=error)
             self._result = Refusal(f"unexpected: {error!r}", UNEXPECTED_EXIT_CODE)
 

@@ -1,11 +1,11 @@
-"""Decides when settings are read again, and says what became of it.
+"""Decides when settings are read again, and reports the result of each reload.
 
-    asked (SIGHUP, request) -> preparing -> the program takes the settings, or refuses them
+    asked (SIGHUP, request) -> preparing -> the program applies the settings, or refuses them
                                   |
                                   asked again meanwhile: another preparation follows
 
-A request is answered by a preparation that began after it, so the answer is about the files as they
-were when the operator asked, or as they are now.
+Each request is answered by a preparation that began after the request. So the answer is about the
+files as they were when the operator asked, or about newer files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLOSE_S = 5.0
 
 
 class Reloader:
-    """Owns the settings that run, the requests, and the preparation that is under way."""
+    """Owns the settings in use, the requests, and the preparation that is under way."""
 
     def __init__(self, configuration: Configuration, settings: AgentSettings, clock: Clock) -> None:
         self.configuration = configuration
@@ -52,7 +52,9 @@ class Reloader:
         self._is_asked = True
 
     def look(self, now: float) -> None:
-        """Looks for requests, and whether the files of the configuration differ."""
+        """Every LOOK_EVERY_S seconds, looks for requests. Also checks, less often, whether the
+        configuration's files differ from the settings in use.
+        """
         if now < self._look_at:
             return
         self._look_at = now + LOOK_EVERY_S
@@ -72,14 +74,18 @@ class Reloader:
         self._preparation = Preparation(work)
 
     def result(self) -> Prepared | Refusal | None:
-        """The result of the preparation, once."""
+        """Returns the result of the preparation when it has ended. Returns each result only once;
+        otherwise None.
+        """
         result = None if self._preparation is None else self._preparation.result()
         if result is not None:
             self._preparation = None
         return result
 
     def took(self, prepared: Prepared, also: Sequence[str]) -> None:
-        """Says that the agent runs with new settings now. also: what changed beside settings."""
+        """Answers the requests: the agent runs with new settings now. also: sentences about changes
+        that are not in the settings.
+        """
         words = [*changes(self.settings, prepared.settings), *also]
         self.settings = prepared.settings
         self._standing.took(prepared.loaded)
@@ -87,14 +93,14 @@ class Reloader:
         self._answer(Answer(0, words or ["nothing changed"]))
 
     def refuse(self, refusal: Refusal) -> None:
-        """Says why the agent goes on with the settings that it has."""
+        """Answers the requests: the agent keeps its present settings, for this reason."""
         self._standing.refused(refusal.reason)
         events.reload_refused(refusal.reason)
         self._answer(Answer(refusal.status, [refusal.reason]))
 
     def refuse_all(self, reason: str) -> None:
-        """Refuses what is asked now, without a preparation, because the agent can take no settings
-        at this moment.
+        """Refuses all waiting requests without a preparation, because the agent cannot apply
+        settings at this moment.
         """
         self._waiting += self._requests.take()
         if self._is_asked or self._waiting:
@@ -103,7 +109,9 @@ class Reloader:
             self.refuse(Refusal(reason, 1))
 
     def close(self) -> None:
-        """Ends: waits a little for the preparation, and refuses what is still asked."""
+        """Waits up to CLOSE_S seconds for the preparation to end, and refuses all requests that are
+        not answered yet.
+        """
         if self._preparation is not None:
             self._preparation.wait(CLOSE_S)
             self._preparation, self._is_asked = None, True
@@ -111,7 +119,9 @@ class Reloader:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What /health says about the configuration; empty if its files say what runs."""
+        """What /health says about the configuration; empty if the configuration's files are the
+        settings in use.
+        """
         since_ms, refusal = self._standing.differs_since_ms, self._standing.refusal
         if since_ms is None:
             return {}

@@ -1,12 +1,14 @@
-"""The files by which `skidway agent reload` asks the running agent, and by which it answers.
+"""The files with which `skidway agent reload` asks the running agent for a reload, and with which
+the agent answers.
 
-    <state.dir>/reload/<id>.request   empty; the command makes it
-    <state.dir>/reload/<id>.taken     the agent renames it when it begins
+    <state.dir>/reload/<id>.request   an empty file, which the command makes
+    <state.dir>/reload/<id>.taken     the same file; the agent renames it when it begins
     <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
-    <state.dir>/reload/<id>.unsaid    the agent could not write its answer, and renamed .taken
+    <state.dir>/reload/<id>.unsaid    the file .taken, renamed: the agent could not write an answer
 
-Files need no process id, so the command cannot signal a wrong process, and it also reaches an agent
-in a container that shares the directory. Whoever may write to the agent's state may ask.
+Unlike a signal, files need no process id. So the command cannot signal a wrong process, and it also
+reaches an agent in a container that shares the directory. Every user who may write to the agent's
+state directory may ask for a reload.
 """
 
 from __future__ import annotations
@@ -28,13 +30,16 @@ TAKEN: Final = ".taken"
 ANSWER: Final = ".answer"
 UNSAID: Final = ".unsaid"
 ANSWERS_MAX: Final = 100
-"""If more files than this are left behind, by commands that were killed, the agent deletes them."""
+"""Commands that are killed leave files behind. If the folder has more files than this, the agent
+deletes the answers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a reload. status: the command's exit status. sentences: what changed, or why
-    nothing did."""
+    """The result of a reload. status: the command's exit status. sentences: what changed, or why
+    the reload was refused.
+    """
 
     status: int
     sentences: list[str]
@@ -47,8 +52,8 @@ class Requests:
         self._folder = state_dir / FOLDER
 
     def open(self) -> None:
-        """Makes the folder, and deletes old answers. Takes up the requests that an earlier agent
-        had not answered when it ended. Raises SkidwayError.
+        """Makes the folder, and deletes old answers. If an earlier agent has left requests without
+        an answer, makes them requests of this agent. Raises SkidwayError.
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():

@@ -1,5 +1,6 @@
-"""Whether the files of the configuration still say what runs. The agent looks at their sizes and
-times of change every LOOK_EVERY_S seconds, and reads them only if one of these has changed.
+"""Finds out whether the configuration's files still are the settings in use. Every LOOK_EVERY_S
+seconds, the agent looks at the sizes and modification times of the files. It reads the files only
+if a size or time has changed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Loaded:
 
 
 def loaded(settings: AgentSettings) -> Loaded:
-    """The settings with what their schema files contain now."""
+    """The settings, with a hash of what each of their schema files contains now."""
     return Loaded(settings, tuple((str(path), _digest(path)) for path in schema_files(settings)))
 
 
@@ -43,9 +44,8 @@ def schema_files(settings: AgentSettings) -> list[Path]:
 class Standing:
     """Owns what is known about the files of the configuration.
 
-    differs_since_ms: since when the files say something else than what runs; None if they say the
-    same. refusal: why the agent does not take what they say; None if nobody has asked it to, or if
-    it would.
+    differs_since_ms: since when the files differ from the settings in use; None if they do not
+    differ. refusal: why the agent cannot use the settings in the files; None if no reason is known.
     """
 
     def __init__(self, configuration: Configuration, running: Loaded, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class Standing:
         self.refusal: str | None = None
 
     def look(self, now: float) -> None:
-        """Looks at the files if that is due."""
+        """Looks at the files if the last look was LOOK_EVERY_S seconds ago, or longer."""
         if now < self._look_at:
             return
         is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S

@@ -10,9 +10,9 @@ other records. So if the agent sends records again, the same rules leave out the
 
 Read the modules in this order: rules (the language as values, and their text), words (the text cut
 into words), grammar (words to rules), checking (whether rules fit the fields of the records),
-sampling, conditions, kinds (what cards, addresses and the like look like), masks, pseudonyms (what
-`hash` writes), shaper (applies all rules to columns), rejected_text (what of a rejected line may
-be sent), and shaped_schemas (the schema before and after the rules).
+sampling, conditions, kinds (how to recognize cards, addresses and other private texts), masks,
+pseudonyms (what `hash` writes), shaper (applies all rules to columns), rejected_text (which part of
+a rejected line may be sent), and shaped_schemas (the schema before and after the rules).
 
 These modules do not encode records and do not count them; `skidway.agent.batches.press` does.
 """

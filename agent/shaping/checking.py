@@ -1,9 +1,9 @@
 """Checks whether rules fit the fields of the records, before the first record is read.
 
-A rule sees the fields as the rules above it leave them: below `rename msg to message` there is a
-field `message` and no field `msg`. Text is compared with text, a number with a number, and a
-boolean with true or false. Fields of other types can only be null or not, and be renamed or
-removed.
+Each rule is applied to the fields that the rules above it have left. For example, below `rename msg
+to message` there is a field `message` and no field `msg`. A condition compares text with text, a
+number with a number, and a boolean with true or false. For fields of other types, the only
+condition is `is null` (or `is not null`); they can also be renamed or removed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def check(text: str, rules: Sequence[Rule], schema: pa.Schema) -> pa.Schema:
 
 
 def check_patterns(text: str, rules: Iterable[Rule]) -> None:
-    """Raises ShapeRefused if RE2 refuses a pattern of the rules, or if a pattern to mask finds an
-    empty text.
+    """Raises ShapeRefused if RE2 refuses a pattern of the rules, or if a pattern of `mask` matches
+    an empty text.
     """
     check = _Check(text.split("\n"), pa.schema([]))
     for rule in rules:
@@ -50,7 +50,9 @@ def check_patterns(text: str, rules: Iterable[Rule]) -> None:
 
 
 class _Check:
-    """The fields below the rules that were checked so far."""
+    """Checks rule by rule. Owns the fields that are left after the rules that were
+    checked so far.
+    """
 
     def __init__(self, lines: list[str], schema: pa.Schema) -> None:
         self._lines = lines

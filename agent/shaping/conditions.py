@@ -37,7 +37,7 @@ def holds(condition: Condition, batch: pa.RecordBatch) -> pa.BooleanArray:
             return _ORDERS[how](column, _scalar(value, column.type)).fill_null(False)
         case r.Membership(field, values):
             column = _column(batch, field.name)
-            # pc.is_in is not used, because it tells -0.0 from 0.0
+            # not pc.is_in, for which -0.0 and 0.0 differ
             equal = (pc.equal(column, _scalar(value, column.type)) for value in values)
             return reduce(pc.or_, equal).fill_null(False)
         case r.IsNull(field):
@@ -55,7 +55,7 @@ def _scalar(value: Literal, kind: pa.DataType) -> pa.Scalar:
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column in a type that has room for every value with which it may be compared."""
+    """A column, in a type that can hold every value with which a rule may compare the column."""
     column = batch.column(name)
     if types.is_dictionary(column.type):
         return column.cast(pa.string())

@@ -12,8 +12,8 @@
     comparison  FIELD = != < <= > >= VALUE,  FIELD matches|contains|starts with|ends with TEXT,
                 FIELD in (VALUE, ...),  FIELD is [not] null
 
-Every error says where in the text it is. The grammar does not know which fields there are; the
-module `checking` does.
+Every error message shows the place in the text. The grammar does not check whether the fields
+exist; the module `checking` does this.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from skidway.agent.shaping.words import (
 
 RULES_MAX: Final = 200
 DEPTH_MAX: Final = 50
-"""The most conditions inside one another. A deeper text would be a mistake, and would need a deep
-stack."""
+"""How deep conditions may be nested. Deeper nesting is probably a mistake, and would need a deep
+stack.
+"""
 
 SAMPLE_MAX: Final = 1_000_000_000
 DIGITS_MAX: Final = 40

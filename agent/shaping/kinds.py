@@ -8,9 +8,10 @@
     tokens   values of Authorization, Bearer and token=..., JSON web tokens, GitHub's and others
     ips      addresses of IPv4 and IPv6
 
-RE2 finds the rows that may contain something, and most kinds are replaced by RE2 alone; its time is
-linear. RE2 has no check digits, so cards, accounts and addresses are then examined in Python, by
-functions that look at each character a bounded number of times.
+For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
+and tokens. RE2 cannot verify check digits, so Python functions examine cards, ibans and ips.
+Neither is slow on any text: RE2's time is linear, and the functions look at each character a
+bounded number of times.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ _NAMES_OF_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of text to mask. shown: the text that stands in its place. hint: RE2 for the rows that
-    may contain it. patterns: RE2 patterns, each with its replacement. replace: further
-    replacements in one text that has the hint.
+    """A kind of text to mask. shown: the text that replaces it. hint: an RE2 pattern that is found
+    in every row that may contain the kind. patterns: RE2 patterns, each with its replacement.
+    replace: a function that makes further replacements in one text in which the hint was found.
     """
 
     shown: str
@@ -68,7 +69,7 @@ _DIGITS = re.compile(r"(?<![\w.])(?<!_-)[0-9]+(?:[ -][0-9]+)*(?![\w]|\.[0-9])")
 _GROUP = re.compile(r"[0-9]+")
 _FIRST_GROUP = 4
 _GROUP_DIGITS = range(2, 8)
-_FIRST_DIGITS = "23456"  # of the networks that issue cards
+_FIRST_DIGITS = "23456"  # the first digits of card networks
 
 
 _CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
@@ -89,7 +90,9 @@ def mask_cards(text: str, shown: str) -> str:
 
 
 def _without_cards(run: str, shown: str) -> str:
-    """run: groups of digits with one blank or one dash between two groups."""
+    """Replaces the card numbers in a run: groups of digits with one blank or one dash between two
+    groups.
+    """
     groups = [(each.start(), each.end()) for each in _GROUP.finditer(run)]
     pieces, at, index = [], 0, 0
     while index < len(groups):
@@ -104,7 +107,9 @@ def _without_cards(run: str, shown: str) -> str:
 
 
 def _card_end(run: str, groups: list[tuple[int, int]], index: int) -> int | None:
-    """The last group of the longest card number that begins with a group."""
+    """For the longest card number that begins with the group at `index`, the index of its last
+    group. None if no card number begins there.
+    """
     first, end = groups[index]
     digits = run[first:end]
     found = index if is_card(digits) else None
@@ -176,7 +181,7 @@ _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
 _IPV6_LIKE = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,}[0-9A-Fa-f:.]*(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8
-_IPV6_COLONS = (6, 7)  # without ::, with and without an address of IPv4 at the end
+_IPV6_COLONS = (6, 7)  # in an address without ::, with and without IPv4 at its end
 
 
 def mask_ips(text: str, shown: str) -> str:
@@ -197,7 +202,9 @@ def _without_ipv6(run: str, shown: str) -> str:
 
 
 def _is_ipv6(text: str) -> bool:
-    """Whether a text is an address. Words such as a::b, which have no digit, are names of code."""
+    """Whether a text is an IPv6 address. A text without a digit, such as a::b, does not count: it
+    is more likely a name in program code.
+    """
     is_short = "::" in text
     if not (is_short or text.count(":") in _IPV6_COLONS) or len(text) > _IPV6_CHARACTERS_MAX:
         return False

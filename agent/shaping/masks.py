@@ -1,4 +1,6 @@
-"""Replaces parts of texts: what kinds recognize, and what patterns of a source find."""
+"""Replaces parts of texts: the parts that kinds recognize, and the parts that a source's patterns
+match.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ import pyarrow.compute as pc
 from skidway.agent.shaping.kinds import KINDS
 
 MASKED: Final = "[masked]"
-"""The text that stands in place of what a pattern finds."""
+"""The text that replaces what a pattern matches."""
 
 
 def mask_kinds(texts: pa.StringArray, kinds: Iterable[str]) -> pa.StringArray:
-    """The texts without what these kinds recognize. The kinds are applied in the order of KINDS."""
+    """The texts, in which everything that these kinds recognize is replaced. The kinds are applied
+    in the order of KINDS.
+    """
     wanted = set(kinds)
     for name, kind in KINDS.items():
         if name in wanted:
@@ -24,5 +28,5 @@ def mask_kinds(texts: pa.StringArray, kinds: Iterable[str]) -> pa.StringArray:
 
 
 def mask_matching(texts: pa.StringArray, pattern: str) -> pa.StringArray:
-    """The texts without what a pattern (RE2) finds."""
+    """The texts, in which everything that a pattern (RE2) matches is replaced by MASKED."""
     return pc.replace_substring_regex(texts, pattern, MASKED)

@@ -1,5 +1,5 @@
-"""What `hash` writes in place of a text: HMAC-SHA-256 under the agent's key, the first 16 bytes as
-hex digits.
+"""What `hash` writes in place of a text: the first 16 bytes, as hex digits, of HMAC-SHA-256 under
+the agent's key.
 
 The key is a secret of the company. Agents with the same key write the same digits for the same
 text, so hashed fields can be compared and joined. Without the key nobody can find the text by
@@ -26,7 +26,9 @@ _NAME = b"skidway hash key"
 
 @dataclass(frozen=True, slots=True)
 class HashKey:
-    """The key of `hash`. fingerprint: tells keys apart without revealing them."""
+    """The key of `hash`. Its fingerprint shows whether two keys are the same, without revealing
+    them.
+    """
 
     secret: bytes = field(repr=False)
 

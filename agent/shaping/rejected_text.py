@@ -1,15 +1,16 @@
-"""What of a rejected line may be sent to `<topic>.rejected`.
+"""Decides which part of a rejected line may be sent to `<topic>.rejected`.
 
-A rejected line has no fields, so the rules of `shape` cannot be applied to its fields. They are
-applied to the whole text of the line:
+A rejected line has no fields to which the rules of `shape` could be applied. But private texts in
+it must not be sent. So the rules have this effect on the whole text of the line:
 
-* All kinds of all rules `mask`, and the patterns of `mask ... matching`, are masked in the whole
-  text, whichever field they name.
-* The text is withheld if a rule hashes or removes a field, because nobody knows where in the text
-  the field is. It is also withheld if a pattern to mask has an anchor (such as `^` or `$`), because
-  the anchor has another meaning in the whole text than in a field.
+* All rules `mask FIELD for` and `mask FIELD matching` are applied to the whole text, whichever
+field they name. * The text is withheld (not sent at all) if a rule hashes or removes a field,
+because nobody knows where in the text the field is. It is also withheld if a pattern to mask has an
+anchor (such as `^` or `$`), because the anchor has another meaning in the whole text than in a
+field.
 
-The detail of a reject may quote a value, so it is treated as the text is.
+The detail of a reject (a sentence about the error) may quote a value of the line, so it is treated
+in the same way as the text.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ WITHHELD: Final = b"[withheld]"
 WITHHELD_DETAIL: Final = "withheld, because the rules of shape hash, remove or mask fields"
 
 HEAD_BYTES_LEFT_OUT: Final = 4_096
-"""If only the head of a line is known, the end of the head may be a piece of what a mask would
-recognize. So the last bytes of the head are not sent."""
+"""If only the head (the first bytes) of a line is known, the head may end inside a private text,
+whose first part no mask recognizes. So this many bytes at the end of the head are not sent.
+"""
 
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
 
 class RejectedText:
-    """What a source's rules leave of its rejected lines. encoding: that of the lines."""
+    """Applies a source's rules to its rejected lines. encoding: the encoding of the lines."""
 
     def __init__(self, rules: Sequence[Rule], encoding: str) -> None:
         self._encoding = encoding
@@ -49,7 +51,7 @@ class RejectedText:
         self.is_whole = not (self.is_withheld or self._kinds or self._patterns)
 
     def line(self, line: bytes, *, is_head: bool = False) -> bytes:
-        """What may be sent of a line. is_head: whether more bytes of the line follow."""
+        """The part of a line that may be sent. is_head: whether more bytes of the line follow."""
         if self.is_whole:
             return line
         if self.is_withheld:
@@ -61,7 +63,7 @@ class RejectedText:
         return line if masked == text else masked.encode("utf-8", "replace")
 
     def detail(self, detail: str) -> str:
-        """What may be sent of the detail of a reject."""
+        """The detail of a reject, as it may be sent."""
         if self.is_whole:
             return detail
         return WITHHELD_DETAIL if self.is_withheld else self._masked(detail)

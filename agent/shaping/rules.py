@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 SHAPE_VERSION: Final = 1
-"""Increase this version when a change to Skidway's own code changes what the same rules make of a
-record. tests/unit/agent/shaping/test_shaper.py checks this with known records.
+"""Increase this version if a change to Skidway's own code makes the same rules give another result
+for the same record. tests/unit/agent/shaping/test_shaper.py checks this with known records.
 """
 
 EQUALS, NOT_EQUALS, LESS, AT_MOST, MORE, AT_LEAST = "=", "!=", "<", "<=", ">", ">="
@@ -36,8 +36,8 @@ Literal = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a word stands in the text: line and column, both from 1. Places are never compared, so
-    that equal rules at different places are equal.
+    """Where a word is in the text: line and column, both from 1. All places count as equal, so that
+    the same rule at two places is equal to itself.
     """
 
     line: int
@@ -129,8 +129,8 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Of the records for which the condition is true, keeps the share kept / of. Keeps all other
-    records. where: None if the rule is for all records.
+    """Keeps `kept` of every `of` records for which the condition is true, on average. Keeps all
+    other records. where: None if the rule is for all records.
     """
 
     kept: int
@@ -183,7 +183,9 @@ Filter = Drop | Keep | Sample
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """The rules as text, one a line. Every rule that filters is named."""
+    """The rules as text, one rule in each line. Every rule that leaves records out has a name in
+    the text.
+    """
     return "".join(f"{_rule(rule)}\n" for rule in rules)
 
 
@@ -198,8 +200,8 @@ def filters_of(rules: Iterable[Rule]) -> list[str]:
 
 
 def default_name(where: Condition | None, verb: str) -> str:
-    """The name of a rule to which the text gives none: the rule's own text, cut to
-    NAME_CHARACTERS_MAX characters. So the name stays the same if other rules are added.
+    """The name of a rule that has no name in the text: the rule's own text, cut to
+    NAME_CHARACTERS_MAX characters. So the name does not change if other rules are added.
     """
     text = verb if where is None else f"{verb}{_before(verb)}{condition_text(where)}"
     if len(text) <= NAME_CHARACTERS_MAX:
@@ -260,7 +262,7 @@ def _before(verb: str) -> str:
 
 
 def _inside(condition: Condition) -> str:
-    """A part of a longer condition; in parentheses if it has parts itself."""
+    """The text of a part of a longer condition; in parentheses if the part has parts itself."""
     text = condition_text(condition)
     return f"({text})" if isinstance(condition, AllOf | AnyOf) else text
 

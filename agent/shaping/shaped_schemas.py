@@ -1,9 +1,11 @@
 """The schema of records before the rules and after them, as Avro documents.
 
-A derived schema follows the rules: fields get their new names, and removed fields are left out. A
-schema that is given is that of the records after the rules. So the parser, whose records the rules
-have not changed yet, gets this schema with the rules undone: a renamed field has its old name, and
-a removed field that the schema does not have is a text that may be null.
+If a source names no schema, its schema is derived for the parser's records. Then the rules are
+applied to it: fields get their new names, and removed fields are left out. If a source names a
+schema, this schema is for the records after the rules. But the parser makes records to which the
+rules are not applied yet. So the parser gets the named schema with the rules undone: a renamed
+field has its old name again, and a removed field that the schema lacks is added as a string that
+may be null.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from skidway.errors import ConfigurationRefused
 
 
 def changes_fields(rules: Sequence[Rule]) -> bool:
-    """Whether the records after the rules have other fields than before."""
+    """Whether the rules rename or remove fields, so that records have other fields
+    after the rules.
+    """
     return any(isinstance(rule, r.Rename | r.Remove) for rule in rules)
 
 
@@ -44,7 +48,7 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
-        return text  # the parser refuses a schema that is no record
+        return text  # later, the parser refuses it: it is no record
     fields: dict[str, dict[str, Any]] = {each["name"]: each for each in document["fields"]}
     for rule in reversed(rules):
         if isinstance(rule, r.Remove):
@@ -70,9 +74,10 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def without_unused(text: str, rules: Sequence[Rule], schema: str) -> str:
-    """The schema before the rules, without the fields that are removed unseen: the given schema
-    does not have them, and no rule asks for their values. text: the schema before the rules.
-    schema: the given one. A JSON parser leaves such members out itself, whatever their type is.
+    """The schema before the rules, without the removed fields that no rule needs: the named schema
+    does not have such a field, and no rule asks for its value. A JSON parser leaves out such
+    members itself, so they may have any type. text: the schema before the rules. schema: the schema
+    that the source names.
     """
     given = {each["name"] for each in json.loads(schema)["fields"]}
     seen = set().union(*map(_seen, rules))

@@ -25,9 +25,9 @@ KEPT = -1
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """What the rules leave. kept: the indexes of the rows that are kept, in rising order. batch:
-    these rows. by: for each given row, the index of the rule that left it out, among
-    `Shaper.filters`; KEPT if it is kept.
+    """The result of the rules. kept: the indexes of the rows that are kept, in rising order. batch:
+    these rows. by: for each given row, the index in `Shaper.filters` of the rule that left the row
+    out; KEPT if the row is kept.
     """
 
     kept: Int64s
@@ -47,7 +47,7 @@ class Shaper:
             raise ConfigurationRefused("shape: a rule `hash` needs the setting hash.key.location")
 
     def apply(self, batch: pa.RecordBatch, origins: Origins) -> Shaped:
-        """Applies all rules. origins: those of the rows."""
+        """Applies all rules. origins: the origins of the rows."""
         kept = np.arange(batch.num_rows)
         by = np.full(batch.num_rows, KEPT)
         number = 0
@@ -94,7 +94,8 @@ class Shaper:
                 names = [to.name if x == field.name else x for x in batch.schema.names]
                 return batch.rename_columns(names)
             case r.Remove(fields):
-                # A JSON parser leaves out members that are removed and never asked for.
+                # Fields may be missing here: a JSON parser itself leaves out removed members that
+                # no rule needs.
                 gone = {field.name for field in fields} & set(batch.schema.names)
                 return batch.drop_columns(sorted(gone))
         return batch

@@ -52,8 +52,8 @@ def refusal(lines: list[str], place: Place, reason: str) -> ShapeRefused:
 
 
 def words_of(lines: list[str], number: int) -> list[Word]:
-    """The words of a line, and then END. number: the line's number, from 1. Leaves out a comment.
-    Raises ShapeRefused.
+    """The words of a line without its comment, and then the word END. number: the line's number,
+    from 1. Raises ShapeRefused.
     """
     line = lines[number - 1]
     words: list[Word] = []

@@ -12,6 +12,6 @@ with an error message, and never begins a new state by itself. The rows that dec
 sent again have a checksum, because SQLite can notice damaged pages, but not changed values.
 
 A full disk does not damage the database. The agent rolls the transaction back, keeps its changes in
-memory, and tries the transaction again. Before the transaction succeeds, the agent reads nothing,
-and sends nothing that the transaction promises.
+memory, and tries the transaction again. Until the transaction succeeds, the agent reads nothing,
+and does not send the records of the transaction's intents.
 """

@@ -67,8 +67,8 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 
 class LastWord(NamedTuple):
     """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
-    the agent. wall_ms: the wall time up to which the seal vouches for the files. at: the number of
-    the agent's last delta when the agent noted this time.
+    the agent. wall_ms: the wall time up to which, as the seal confirms, all lines of the files are
+    counted. at: when the agent noted this time, the number of its last delta.
     """
 
     epoch: int
@@ -76,7 +76,7 @@ class LastWord(NamedTuple):
     at: int
 
 
-# The class has 27 methods, at least one for each kind of row.
+# The class has 27 methods, because it has at least one for each kind of row.
 class Changes:
     """Gathers statements in the order of the calls. The methods do not write to the database."""
 
@@ -153,7 +153,7 @@ class Changes:
         self._do("DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:
-        """Adds intents that are promised with this transaction."""
+        """Adds intents. The agent sends their records after this transaction is durable."""
         self._do(_PUT_INTENT, *[intent_row(intent) for intent in intents])
 
     def forget_intents(self, sequences: Iterable[int]) -> None:
@@ -222,8 +222,8 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes each loss that is in a delta and whose file id is forgotten, because such a loss
-        cannot be declared again.
+        """Deletes each loss that is in a delta and whose file id is deleted. Such a loss cannot be
+        declared a second time, so the state need not store it.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",

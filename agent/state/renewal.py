@@ -2,18 +2,18 @@
 
 An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
 adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
-agent used last. After the copy was made, the agent may have sent bytes after the copy's positions,
-under the same file ids. If the host's logs were restored as well, different bytes may be after
-these positions now. So each file that is still read gets a new id, which begins at the copy's
-checkpoint. If the agent reads lines again under a new id, they count as new lines. A bucket is a
-span of event time. If the agent counts lines of a bucket before the first seal of the new epoch,
-the audit gives this bucket the verdict "unknown". If the copy had promised to send a range of a
-file that gets a new id, the agent reads the range again. The agent does not publish the counts in
-the copy, because the agent has published them with the newer state.
+agent used last. After the copy was made, the agent may have sent bytes behind the copy's positions,
+under the same file ids. If the host's logs were restored as well, other bytes may be at these
+places now. So each file that is still read gets a new id, which begins at the copy's checkpoint. If
+the agent reads lines again under a new id, they count as new lines. A bucket is a span of event
+time. If the agent counts lines of a bucket before the first seal of the new epoch, the audit gives
+this bucket the verdict "unknown". If the copy has an intent for a range of a file that gets a new
+id, the agent drops the intent, and reads the range again. The agent also drops the counts in the
+copy, because it published them while it used the newer state.
 
 If a file id has ended, the file keeps this id, because a newer file id may already have the inode.
-The agent handles the promised ranges of such a file as after any crash. If the bytes still have
-their CRC, the agent sends them again. Otherwise the agent asks the brokers which records arrived.
+The agent handles the intents of such a file as after any crash. If the bytes still have their CRC,
+the agent sends them again. Otherwise the agent reads back from the brokers which records arrived.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def try_sources(
     found = []
     for source in settings.sources:
         if isinstance(source, ReplaySource):
-            continue  # its files were tried when they were made
+            continue  # `agent replay` tried its files when it made them
         try:
             found.append(_try(source, settings.batch_size, host, registry, lines_max))
         except SkidwayError as error:
@@ -51,8 +51,8 @@ def try_sources(
 
 
 def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
-    """The schema of a source's rows: derived, from a file, or the subject's newest. Raises
-    ConfigurationRefused, Unreachable.
+    """The schema of a source's rows: a derived schema, the schema in a file, or the newest schema
+    of a subject in the registry. Raises ConfigurationRefused, Unreachable.
     """
     text = _schema_text(source)
     if text is None:

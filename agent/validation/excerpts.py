@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def excerpt(value: object, characters_max: int) -> str:
-    """A value as one line of printable text. Line ends and tabs are shown as `\\n` and `\\t`, other
-    characters that a terminal could obey as U+FFFD.
+    """A value as one line of printable text. Line ends and tabs are shown as `\\n` and `\\t`.
+    Other control characters, which a terminal could obey, are replaced by U+FFFD.
     """
     text = str(value).replace("\n", "\\n").replace("\t", "\\t")
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

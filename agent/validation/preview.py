@@ -1,5 +1,5 @@
-"""Shows what would become of lines: the rows and the rejects of a sample, made as a running agent
-makes them.
+"""Shows which rows and rejects a sample of lines gives. They are made in the same way as in a
+running agent.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PREFIX_BYTES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
-    """What one record becomes. first, length: its bytes in the sample. time: its event time. row:
-    its fields. The moment at which the record is read is None.
+    """The row of one record. first, length: the record's bytes in the sample. time: its event time.
+    row: its fields. If a value would be the moment at which the record is read, it is None.
     """
 
     first: int
@@ -57,8 +57,8 @@ class PreviewedFiltered:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a sample becomes. Every byte of the sample is in a row, in a reject, or in a record that
-    a rule leaves out. notes: what a reader of the rows should know.
+    """The result for a sample. Every byte of the sample is in a row, in a reject, or in a record
+    that a rule leaves out. notes: sentences for the reader of the rows.
     """
 
     rows: list[PreviewedRow]
@@ -159,7 +159,9 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
     now = datetime.fromtimestamp(read_ms / 1000, UTC)
 
     def shown(value: Any) -> Any:
-        """A value, or None for the moment of reading, which differs each time."""
+        """The value; None if it is the moment of reading, because this moment is different at each
+        call.
+        """
         return None if isinstance(value, datetime) and value == now else value
 
     return [
@@ -174,7 +176,7 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
 
 
 def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as Python objects. Times that Python cannot have are numbers."""
+    """The rows as Python objects. Times outside the range of Python's datetime are numbers."""
     try:
         return list(batch.to_pylist())
     except (ValueError, OverflowError):

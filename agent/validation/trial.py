@@ -35,7 +35,8 @@ BUCKET_MS: Final = 60_000
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """A line that is rejected. line: the line's number in the file, from 1; None if it is one of
-    the last lines. first: the position at which the line begins. text: the line's first characters.
+    the last lines. first: the position in the file at which the line begins. text: the line's first
+    characters.
     """
 
     path: str
@@ -94,8 +95,8 @@ def run(
     big_endian: Press | None = None,
 ) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Also adds the files that cannot be read to `trial`. big_endian: makes the records of files that
-    begin with a big-endian byte order mark, if it is not `press`.
+    Also adds the files that cannot be read to `trial`. big_endian: the press for files that begin
+    with a big-endian byte order mark; `press` is for all other files.
     """
     for each in files[:FILES_MAX]:
         try:
@@ -136,9 +137,9 @@ def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> 
 def _last_records(
     framer: Framer, tail: bytes, begin: int, behind: int, records_max: int
 ) -> tuple[int, bytes]:
-    """Returns the position at which the returned records begin, and the last whole records. Leaves
-    out records that begin before the position `behind`, and a first record whose beginning may be
-    missing.
+    """Returns the last whole records of a file, and the position at which the first of these
+    records begins. Leaves out records that begin before the position `behind`. Also leaves out a
+    first record whose beginning may be missing.
     """
     is_cut = behind < begin
     at = (framer.lines.end_inside(tail) or 0) if is_cut else behind - begin

@@ -24,9 +24,9 @@ class Found(NamedTuple):
     """A file to which a path leads.
 
     real_path: the path with all links followed; it differs from `path` if `path` leads through a
-    link. changed_ns, born_ns: as in the `Status` of files/host. size: for a compressed file, the
-    size of its plain bytes; UNMEASURED until the file was opened and measured, and DAMAGED if it
-    cannot be decompressed.
+    link. changed_ns, born_ns: as in the class `Status` of files/host. size: for a compressed file,
+    the size of its plain bytes; UNMEASURED until the file was opened and measured, and DAMAGED if
+    it cannot be decompressed.
     """
 
     path: str
@@ -44,8 +44,8 @@ class Found(NamedTuple):
 
 class UnopenedFile(NamedTuple):
     """A file that could not be opened yet, as the last look found it. base: the path that a rotated
-    file had before the rotation; None if the file is not rotated. may_begin: as in the `Sighting`
-    of files/sighting. skip: how many of its first bytes are skipped, as in `Sighting`.
+    file had before the rotation; None if the file is not rotated. may_begin, skip: as in the class
+    `Sighting` of files/sighting; `skip` says how many of the file's first bytes are skipped.
     """
 
     topic: str

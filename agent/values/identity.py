@@ -7,8 +7,8 @@ the file:
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of all bytes before it), denser towards the end; if the agent
-                  skipped the file's first bytes, the first mark has their number and the CRC 0, and
-                  the CRCs are of the bytes behind them
+                  skipped the file's first bytes, the first mark is (number of skipped bytes, 0),
+                  and the CRCs of all later marks begin behind the skipped bytes
 
 Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
 does not match, the file is not the file that was read. The file gets a new id, and the marks show
@@ -32,7 +32,7 @@ FINGERPRINT_BYTES: Final = 1024
 GUARD_BYTES: Final = 256
 MARKS_MAX: Final = 24
 PROOF_BYTES: Final = 1 << 20
-"""How many bytes are read at a time to prove a prefix."""
+"""How many bytes are read at a time when the agent checks the CRCs of marks."""
 
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
@@ -48,8 +48,8 @@ def new_id() -> int:
 
 
 def machine_id() -> str:
-    """An id that never changes on this machine and differs on every other machine. If the machine
-    has no such id, returns the host name.
+    """The machine's id, which never changes on this machine and differs on every other machine. If
+    the machine has no id, returns the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -146,7 +146,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
         if mark.position > size:
             break
         if mark.position == base:
-            continue  # nothing proves the skipped bytes alone
+            continue  # this mark only says how many bytes were skipped
         while position < mark.position:
             data = read(min(PROOF_BYTES, mark.position - position), position)
             if not data:
@@ -160,15 +160,16 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _base(marks: tuple[Mark, ...]) -> int:
-    """The position from which on the marks' CRCs count. A CRC of 0 that was really computed makes
-    no difference, because CRC-32C goes on from 0 as from the beginning.
+    """The position at which the marks' CRCs begin: the first mark's position if its CRC is 0,
+    otherwise 0. A mark may also have the CRC 0 although no bytes were skipped. Then the result is
+    still right, because a CRC-32C that continues from 0 equals one that begins anew.
     """
     return marks[0].position if marks and not marks[0].crc else 0
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that a mark gives. The proof also says whether the file still has the same
-    beginning. If so, bytes after the mark may also be the bytes that were read.
+    """The proof up to a mark. The proof also says whether the file's beginning is the same as
+    before. If it is the same, bytes after the mark may also be the bytes that were read.
     """
     if size < fingerprint.length:
         same = size > 0

@@ -1,12 +1,11 @@
-"""An intent says which bytes of a file the agent promises to send, and by which recipe. A recipe is
-the settings and schemas that decide which records the bytes become.
+"""An intent says which bytes of a file the agent is going to send, and by which recipe. A recipe
+contains the settings and schemas that decide which records the agent makes from the bytes.
 
 An intent is durable before any of its bytes is first sent. An intent ends at the end of a whole
 record, so the agent can cut it into records without the bytes of other intents. After a crash, the
 agent repeats all intents that the checkpoint has not passed: it sends the intents' bytes again, by
-the same recipes. Two conditions must be met: the bytes still have their CRC, and the program still
-makes the same records from them. The agent continues to read a file at the end of the file's last
-intent.
+the same recipes. It does so only if the bytes still have their CRC, and if the program still makes
+the same records from them. The agent continues to read a file at the end of the file's last intent.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from typing import Final
 import google_crc32c
 
 GIVEN_UP: Final = b"given up"
-"""The recipe's name in an intent that an operator gave up (`skidway agent state give-up`)."""
+"""If an operator gives up an intent (`skidway agent state give-up`), this name replaces the name of
+the intent's recipe.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ class SetApart:
     """Bytes [first, end) of a file that are lost, or of which nobody knows whether they were
     delivered exactly once.
 
-    end: None if the agent does not know where the bytes ended.
+    end: None if the agent does not know the end of the bytes.
     """
 
     tracked: TrackedFile

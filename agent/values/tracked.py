@@ -60,8 +60,8 @@ class Birth:
 
     @property
     def skipped(self) -> int:
-        """How many bytes were there when the agent first looked, and are skipped
-        (`start_at: end`).
+        """How many bytes of the file are skipped because they were there when the agent first
+        looked at the pattern (`start_at: end`).
         """
         return self.begin if self.predecessor is None else 0
 
@@ -97,8 +97,8 @@ class Checkpoint:
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
     """How the agent accounts for a reading's bytes, and which counts it adds, when the reading's
-    batches are acknowledged. If rules left out all its records, the reading has no batches, and
-    counts as acknowledged at once.
+    batches are acknowledged. If the rules of `shape` left out all records of a reading, the reading
+    has no batches, and is treated as acknowledged at once.
     """
 
     delivered_bytes: int
@@ -144,7 +144,7 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Notes that a file was written to, but has not grown.
+    """Notes that a program wrote to a file, but the file has not grown.
 
     changed_ns: the file's time of change before the write. since: when the agent noticed the new
     time of change (s).
@@ -181,9 +181,9 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
-    is_big_endian: bool | None = None  # what the first two bytes say; None until they are read
+    is_big_endian: bool | None = None  # from the first two bytes; None until they are read
     written: Written | None = None
-    is_unwatched: bool = False  # whether the agent's first look found the file changed
+    is_unwatched: bool = False  # whether the first look found the file changed
     flights: list[Flight] = field(default_factory=list)  # no deque: an empty deque takes 600 bytes
 
     @property
@@ -219,7 +219,7 @@ class TrackedFile:
 
     @property
     def last_point(self) -> Checkpoint:
-        """The checkpoint that the file will have when all its promised bytes are acknowledged."""
+        """The checkpoint that the file will have when all its intents are acknowledged."""
         return self.flights[-1].after if self.flights else self.checkpoint
 
     @property
@@ -261,8 +261,8 @@ class TrackedFile:
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 
     def end(self) -> None:
-        """Ends the file id: the agent reads no more of its bytes, and its length is the end of the
-        promised bytes.
+        """Ends the file id: the agent reads no more of its bytes, and the file's final length is
+        the end of its last intent.
         """
         self.state = FileState.ENDED
         self.length = self.promised
