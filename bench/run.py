@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench import (
     agent,
+    audit,
     brokers,
     codec,
     consume,
@@ -54,6 +55,7 @@ ON_BROKERS: Mapping[str, Callable[[Brokers], Result]] = {
 ALONE: Mapping[str, Callable[[], Result]] = {
     "brokers": brokers.run,
     "agent": agent.run,
+    "audit": audit.run,
     "codec": codec.run,
     "day": day.run,
     "idle": idle.run,

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", ["resident", "small_batches", "year"])
+@pytest.mark.parametrize("name", ["audit", "resident", "small_batches", "year"])
 def test_a_benchmark_without_servers_runs_to_its_end(name: str) -> None:
     """A benchmark that simulates brokers and tasks runs to its end with the present code."""
     done = subprocess.run(
