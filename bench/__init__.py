@@ -44,6 +44,8 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     day           1,440 small loads by one loader that keeps running; no peer
     year          `resident` and `year`: many loads of a simulated fleet, one after the other; no
                   peer (year_load: the loads; year_fleet: the hosts)
+    audit         taking and judging the messages of a simulated fleet; no peer (audit_load: the
+                  collector's work; audit_fleet: the hosts)
     paper/        repeats the experiment of the Kafka paper: Apache Kafka 4.1, RabbitMQ, ActiveMQ.
                   Runs only on request (`make bench-paper`), because it installs RabbitMQ and
                   ActiveMQ
