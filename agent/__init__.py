@@ -45,6 +45,7 @@ mutable state has one owner:
     files.handles.Handles         descriptors of log files          memory
     files.first_looks.FirstLooks  patterns that were looked at      memory; `meta`
     files.ignored.Ignored         counts of files that are too old  memory, made anew at each look
+    files.unbegun.Unbegun         empty files, and too old ones     memory; `unbegun`
     files.reading.FileReader      files to be looked at next        memory, made anew at start
     delivery.replay.Replay        promises of the last process      memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`

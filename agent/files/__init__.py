@@ -32,6 +32,7 @@ tracking       makes a look: compares the files that are there, and the files th
                the known file ids, and begins and ends file ids
 sighting       a file that a look found, and its source
 unopened       files that were found but could not be opened yet
+unbegun        files without a file id, because they are empty or too old
 unreadable     paths that could not be looked into
 news           new file ids and losses, which the agent's loop has to write to the state
 handles        a limited number of open files

@@ -282,12 +282,14 @@ class History:
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file existed at the last look, but was not the file at the path `base`."""
+        """Whether a file existed at the last look, but was not the file at the path `base`. If that
+        file is still empty, the answer is no, because its program may still write to it.
+        """
         since_ns = look.since_ms(index) * 1_000_000
-        if found.changed_ns < since_ns:
-            return True
         before = look.before.get(base)
         is_before = before is not None and before.key == found.key
+        if found.changed_ns < since_ns:
+            return bool(found.size) or not is_before
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:

@@ -1,8 +1,8 @@
 """Counts the files that are left alone because they are older than `ignore.older.ms`.
 
-The state does not remember these files. Each look decides again, by each file's time of change. So
-if such a file is written to again, the agent reads it from its beginning. If a wrong clock makes a
-file seem too old, the agent reads the file after the clock is set right.
+The state remembers only where these files were (unbegun). Each look decides again, by each file's
+time of change. So if such a file is written to again, the agent reads it from its beginning. If a
+wrong clock makes a file seem too old, the agent reads the file after the clock is set right.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ copy, or about the successor of a replaced file.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from skidway.agent.files.births import Births
 from skidway.agent.files.compression import Compression
@@ -69,6 +70,12 @@ class Recognition:
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time of a look."""
         self._now, self._now_ms = now, now_ms
+
+    def mark_changed(self, files: Iterable[Found]) -> None:
+        """Notes files that had no file id at the last look and were written since. Such a file may
+        have been copied and truncated in between, and then only the copy has the written bytes.
+        """
+        self._truncated.update(found.path for found in files)
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
         """Returns two sets of paths. Since the last call, the agent found a new file with a known

@@ -59,7 +59,7 @@ from skidway.agent.files.sources import (
     topics_of,
 )
 from skidway.agent.files.stillness import STILL_MS, Restless, look_again
-from skidway.agent.values.found import FileKey, Found
+from skidway.agent.values.found import FileKey, Found, UnbegunFile
 
 CLEAN_AFTER_MS: Final = 2_000
 """If a directory changes twice within this many milliseconds, its time of change may stay the same
@@ -88,6 +88,7 @@ class Rotations:
         self._again: set[str] = set()  # reborn paths (see `Moment`) for the next look
         self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
+        self._waited: list[UnbegunFile] = []
         self._lay: Mapping[str, Found] = {}
 
     def load(
@@ -151,6 +152,19 @@ class Rotations:
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
         """Remembers an empty generation, so that later looks check it again."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
+
+    def wait_again(self, files: Iterable[UnbegunFile]) -> None:
+        """Takes over the empty generations that were checked again before the agent started."""
+        self._waited = list(files)
+
+    def places(self) -> Iterator[UnbegunFile]:
+        """The files that the last look found at the meant paths, and the empty generations that the
+        next looks check again.
+        """
+        for place in self._places.values():
+            yield from (UnbegunFile(found) for found in place.lay.values())
+        for found, _, base, _ in self._waiting.values():
+            yield UnbegunFile(found, base)
 
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
         """Goes through the files that the patterns found, one directory after the other. lay: these
@@ -375,6 +389,11 @@ class Rotations:
 
     def _look_at_waiting(self, moment: Moment) -> None:
         """Looks again at empty generations, because their programs may still write to them."""
+        waited, self._waited = self._waited, []
+        for each, base in waited:
+            index = None if base is None else index_of(base, moment.sources)
+            if index is not None and base is not None:
+                self.wait_for(each, index, base, moment.now)
         for key, (found, index, base, until) in list(self._waiting.items()):
             there = self._found_again(found, moment.sources)
             if there is None or moment.now >= until:

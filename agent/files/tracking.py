@@ -24,7 +24,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from skidway.agent.files.births import Births
 from skidway.agent.files.compression import is_hopeless, may_hold
@@ -43,9 +43,10 @@ from skidway.agent.files.recognition import Recognition
 from skidway.agent.files.rotations import Rotations
 from skidway.agent.files.sighting import Sighting
 from skidway.agent.files.sources import TailedSource, index_of, is_meant, source_of
+from skidway.agent.files.unbegun import Unbegun
 from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
-from skidway.agent.values.found import FileKey, Found, UnopenedFile
+from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
@@ -53,6 +54,8 @@ FORGET_AFTER_S = 3600.0
 """The seconds between two searches for closed files that are gone from the host. The agent forgets
 these files.
 """
+
+DISOWNED = "no source means it any more, and it was not read to its end"
 
 LEDGER_MS = 7 * 86_400_000
 """If bytes of a file were lost and the file is gone, the agent still remembers the file for this
@@ -78,6 +81,7 @@ class Tracker:
         self._directories = Directories(host)
         self._known = KnownFiles(host, handles, self._directories)
         self._unopened = Unopened()
+        self._unbegun = Unbegun(host)
         self.first_looks = FirstLooks()
         files = HostFiles(self._known, self._unopened, self._unreadable, self.news)
         self._mounts = Mounts(host)
@@ -137,6 +141,7 @@ class Tracker:
         promised: Mapping[int, int],
         since: Mapping[str, int],
         unopened: Iterable[UnopenedFile] = (),
+        unbegun: Iterable[UnbegunFile] = (),
     ) -> None:
         """Takes over the files that the state contains.
 
@@ -144,6 +149,7 @@ class Tracker:
         the time (ms) up to which the agent has seen all files on the host.
         """
         self._unopened.load(unopened)
+        self._unbegun.load(unbegun)
         for tracked in files:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
@@ -155,6 +161,7 @@ class Tracker:
         self._mounts.load(self.files.values())
         self._endings.load(since)
         self._rotations.load(*self._known_places(), since)
+        self._rotations.wait_again(each for each in self._unbegun.all() if each.base is not None)
 
     def _renumber(self, tracked: TrackedFile) -> None:
         if (key := renumbered(self._host, tracked)) is not None:
@@ -182,6 +189,10 @@ class Tracker:
     def take_unopened(self) -> list[UnopenedFile] | None:
         """The files that could not be opened yet; None if they are the same as at the last call."""
         return self._unopened.take_changed()
+
+    def take_unbegun(self) -> tuple[list[str], list[UnbegunFile]] | None:
+        """What has changed in the list of files without a file id (see `Unbegun.take_changed`)."""
+        return self._unbegun.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
         """Adds a flight (an intent under way). Its bytes are being sent, or they are declared lost
@@ -234,7 +245,11 @@ class Tracker:
         self._look_for_mounts(now)
         self.ignored.begin_look()
         lay, keys = self._scan(now)
+        self._recognition.mark_changed(
+            each for each in lay.values() if self._unbegun.was_written(each)
+        )
         self._look_for_generations(lay, now, now_ms)
+        self._unbegun.end_look(self._without_id())
         for unopened in self._unopened.all():
             if self._known.knows(unopened.found):
                 self._unopened.remove(unopened.found.key)
@@ -319,10 +334,16 @@ class Tracker:
         if not found.size and not self._known.knows(found):
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
+    def _without_id(self) -> Iterator[UnbegunFile]:
+        """The files that have no file id, and that no other list contains."""
+        for each in self._rotations.places():
+            if not self._known.knows(each.found) and not self._unopened.has(each.found.key):
+                yield each
+
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """Returns the known files at meant paths, and the known files that were rotated from meant
-        paths. Each rotated file comes with its meant path, and with the directory in which the
-        agent looks for rotated files of that path.
+        """Returns the files at meant paths, and the known files that were rotated from meant paths.
+        Each rotated file comes with its meant path, and with the directory in which the agent looks
+        for rotated files of that path.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
@@ -337,6 +358,9 @@ class Tracker:
                 directory = os.path.dirname(place if is_linked else origin)
                 rotated.append((path, directory, found))
             elif tracked.state is FileState.OPEN:
+                lay.append(found)
+        for found, base in self._unbegun.all():
+            if base is None and is_meant(found.path, self.sources):
                 lay.append(found)
         return lay, rotated
 
@@ -354,7 +378,7 @@ class Tracker:
         """
         index = index_of(file.meant, self.sources)
         if index is None:
-            self._unopened.remove(file.found.key)
+            self._disown_unopened(file)
             return
         if self._unreadable.hides(file.found.real_path):
             return
@@ -373,6 +397,15 @@ class Tracker:
         else:
             source = self.sources[index]
             self._see_generation(Sighting(found, index, source, now, file.meant, file.may_begin))
+
+    def _disown_unopened(self, file: UnopenedFile) -> None:
+        """Declares an unopened file lost that no source means any more, unless all of its bytes
+        would have been skipped.
+        """
+        if file.skip is not None and file.skip == file.found.size:
+            self._unopened.remove(file.found.key)
+        else:
+            self._give_up(file, DISOWNED)
 
     def _give_up(self, file: UnopenedFile, reason: str) -> None:
         self._unopened.remove(file.found.key)
@@ -441,8 +474,7 @@ class Tracker:
         if found is not None and found.size <= tracked.promised:
             self._endings.end(tracked)
         else:
-            reason = "no source means it any more, and it was not read to its end"
-            self._endings.lose(tracked, reason)
+            self._endings.lose(tracked, DISOWNED)
 
     def _look_at_ended(self, tracked: TrackedFile, now: float) -> None:
         """Looks at a file whose id has ended, because it may have grown or been rewritten."""

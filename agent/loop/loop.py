@@ -330,6 +330,8 @@ class Loop:
         changes.put_files(self.tracker.take_changed())
         if (unopened := self.tracker.take_unopened()) is not None:
             changes.put_unopened(unopened)
+        if (unbegun := self.tracker.take_unbegun()) is not None:
+            changes.put_unbegun(*unbegun)
         self.mail.write(changes)
         return turn
 

@@ -163,7 +163,8 @@ class _Maker:
         promised = {intent.file: intent.end for intent in self._intents}
         since = beginning.since(self._state)
         tracker.first_looks.load(self._state.looked())
-        tracker.load(self._files, promised, since, self._state.unopened())
+        unopened, unbegun = self._state.unopened(), self._state.unbegun()
+        tracker.load(self._files, promised, since, unopened, unbegun)
         return tracker
 
     def _reader(self, tracker: Tracker, accounts: Accounts) -> FileReader:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import google_crc32c
 
 from skidway.agent.batches.recipe import Recipe
-from skidway.agent.values.found import UnopenedFile
+from skidway.agent.values.found import UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import TrackedFile
@@ -142,6 +142,12 @@ class Changes:
         self._do("DELETE FROM unopened", ())
         rows = [unopened_row(each) for each in files]
         self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
+
+    def put_unbegun(self, gone: Iterable[str], files: Iterable[UnbegunFile]) -> None:
+        """Removes paths from the list of the files without a file id, and puts files into it."""
+        self._do("DELETE FROM unbegun WHERE path = ?", *[(os.fsencode(path),) for path in gone])
+        rows = [unbegun_row(each) for each in files]
+        self._do("INSERT OR REPLACE INTO unbegun VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
         """Adds a recipe before the first intents that name it."""
@@ -284,6 +290,15 @@ def unopened_row(file: UnopenedFile) -> Row:
         os.fsencode(found.path), os.fsencode(found.real_path),
         file.topic, file.topic_id, None if base is None else os.fsencode(base), int(file.may_begin),
         file.skip,
+    )  # fmt: skip
+
+
+def unbegun_row(file: UnbegunFile) -> Row:
+    """The columns of `unbegun`."""
+    found, base = file.found, file.base
+    return (
+        os.fsencode(found.path), found.key.device, found.key.inode, found.size, found.changed_ns,
+        found.born_ns, os.fsencode(found.real_path), None if base is None else os.fsencode(base),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from skidway.agent.state.changes import (
 )
 from skidway.agent.state.tables import ADDITIONS, APPLICATION_ID, FORMAT, TABLES
 from skidway.agent.values import identity
-from skidway.agent.values.found import FileKey, Found, UnopenedFile
+from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
@@ -128,6 +128,10 @@ class StateDatabase:
     def unopened(self) -> list[UnopenedFile]:
         """The files that were found but could not be opened yet."""
         return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
+
+    def unbegun(self) -> list[UnbegunFile]:
+        """The files without a file id, because they are empty or too old to be read."""
+        return [_unbegun(row) for row in self._rows("SELECT * FROM unbegun")]
 
     def intents(self) -> list[Intent]:
         """The intents that the checkpoint has not passed. In the list, each file's intents come in
@@ -303,7 +307,7 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(ADDITIONS)
+        connection.executescript(ADDITIONS)
         return StateDatabase(connection, str(path))
     except sqlite3.Error as error:
         connection.close()
@@ -409,6 +413,13 @@ def _unopened(row: tuple[Any, ...]) -> UnopenedFile:
     base = None if base is None else os.fsdecode(base)
     begins, skip = rest
     return UnopenedFile(topic, topic_id, base, found, bool(begins), skip)
+
+
+def _unbegun(row: tuple[Any, ...]) -> UnbegunFile:
+    path, device, inode, size, changed_ns, born_ns, real_path, base = row
+    key = FileKey(device, inode)
+    found = Found(os.fsdecode(path), key, size, changed_ns, born_ns, os.fsdecode(real_path))
+    return UnbegunFile(found, None if base is None else os.fsdecode(base))
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -97,5 +97,11 @@ CREATE TABLE IF NOT EXISTS filtered_sums ( -- of the buckets of `sums`: what rul
     records INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (cluster, cluster_id, topic, topic_id, bucket, rule)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too old to be read
+    path BLOB PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL,
+    changed_ns INTEGER NOT NULL, born_ns INTEGER, real_path BLOB NOT NULL,
+    base BLOB -- the path that a rotated file had before
+) STRICT, WITHOUT ROWID;
 """
 """Tables that a state of the same format may lack, because an older program made it."""

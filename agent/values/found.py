@@ -61,3 +61,12 @@ class UnopenedFile(NamedTuple):
         rotation.
         """
         return self.base or self.found.path
+
+
+class UnbegunFile(NamedTuple):
+    """A file that the agent does not read yet, because it is empty or too old. base: the path that
+    a rotated file had before the rotation; None if the file is not rotated.
+    """
+
+    found: Found
+    base: str | None = None

@@ -3,7 +3,57 @@ finds out what happened to a file, and which losses it declares."""
 
 from mutants.mutant import Mutant
 
+UNBEGUN = "tests/unit/agent/files/test_unbegun.py::"
+
 MUTANTS = (
+    Mutant(
+        "a start forgets which empty files and old files were at the paths",
+        "agent/files/tracking.py",
+        """            if base is None and is_meant(found.path, self.sources):
+                lay.append(found)
+""",
+        """            del base
+""",
+        (f"{UNBEGUN}test_lines_written_and_rotated_between_two_looks",),
+    ),
+    Mutant(
+        "a log without a file id that is copied and truncated is like one that grew",
+        "agent/files/recognition.py",
+        "        self._truncated.update(found.path for found in files)\n",
+        "        del files\n",
+        (
+            f"{UNBEGUN}test_lines_written_and_rotated_between_two_looks",
+            f"{UNBEGUN}test_a_log_that_is_empty_again_after_it_was_copied",
+        ),
+    ),
+    Mutant(
+        "an old empty log is left alone as soon as it is rotated",
+        "agent/files/history.py",
+        "            return bool(found.size) or not is_before\n",
+        "            return True\n",
+        (f"{UNBEGUN}test_an_old_empty_log_that_is_written_after_its_rotation",),
+    ),
+    Mutant(
+        "a start forgets the empty generations to which programs may still write",
+        "agent/files/rotations.py",
+        "        self._waited = list(files)\n",
+        "        del files\n",
+        (f"{UNBEGUN}test_an_old_empty_log_that_is_written_after_its_rotation",),
+    ),
+    Mutant(
+        "a file without a file id is another file if its disk has another number",
+        "agent/files/unbegun.py",
+        "        return found._replace(key=there.key)\n",
+        "        return found\n",
+        (f"{UNBEGUN}test_an_empty_log_on_a_disk_with_another_number",),
+    ),
+    Mutant(
+        "an unopened file whose source is removed is forgotten without a word",
+        "agent/files/tracking.py",
+        "            self._disown_unopened(file)\n",
+        "            self._unopened.remove(file.found.key)\n",
+        (f"{UNBEGUN}test_an_unopened_file_whose_source_is_removed",),
+    ),
     Mutant(
         "a touch of a closed generation is declared as a loss",
         "agent/files/recognition.py",

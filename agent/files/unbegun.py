@@ -1,0 +1,72 @@
+"""Remembers the files without a file id: empty files, and files that are too old to be read.
+
+Such a file may be at a meant path (a path that a pattern matches), or may be an empty rotated file
+to which its program may still write. The state stores these files. If one of them is written and
+rotated while no agent runs, only the state shows that it was the file at the path, so that its
+bytes are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skidway.agent.files.host import Host
+from skidway.agent.values.found import Found, UnbegunFile
+
+
+class Unbegun:
+    """Owns the files without a file id, as the last look found them."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._files: dict[str, UnbegunFile] = {}
+        self._gone: set[str] = set()
+        self._new: dict[str, UnbegunFile] = {}
+
+    def load(self, files: Iterable[UnbegunFile]) -> None:
+        """Takes over the files that had no file id before the agent started."""
+        self._files = {
+            each.found.path: each._replace(found=self._now(each.found)) for each in files
+        }
+
+    def _now(self, found: Found) -> Found:
+        """The file with its present device, because a restart may number the devices anew."""
+        there = self._host.look(found.path)
+        if there is None or (there.key.inode, there.born_ns) != (found.key.inode, found.born_ns):
+            return found
+        return found._replace(key=there.key)
+
+    def all(self) -> list[UnbegunFile]:
+        """All files that had no file id at the last look."""
+        return list(self._files.values())
+
+    def was_written(self, found: Found) -> bool:
+        """Whether a file at a meant path had no file id at the last look and has changed since. Its
+        program may have written to it, and rotation may then have copied and truncated it.
+        """
+        before = self._files.get(found.path)
+        if before is None or before.base is not None:
+            return False
+        is_same = (before.found.key, before.found.born_ns) == (found.key, found.born_ns)
+        return is_same and before.found.changed_ns != found.changed_ns
+
+    def end_look(self, files: Iterable[UnbegunFile]) -> None:
+        """Takes the files without a file id that this look found."""
+        before, self._files = self._files, {each.found.path: each for each in files}
+        for path in before.keys() - self._files.keys():
+            self._gone.add(path)
+            self._new.pop(path, None)
+        for path, each in self._files.items():
+            if before.get(path) != each:
+                self._gone.discard(path)
+                self._new[path] = each
+
+    def take_changed(self) -> tuple[list[str], list[UnbegunFile]] | None:
+        """Since the last call: the paths whose files left this list, and the files that are new or
+        have changed; None if nothing has changed.
+        """
+        if not self._gone and not self._new:
+            return None
+        taken = sorted(self._gone), list(self._new.values())
+        self._gone, self._new = set(), {}
+        return taken

@@ -1,0 +1,193 @@
+"""Files without a file id: empty logs, and logs that `ignore.older.ms` leaves out."""
+
+import pytest
+
+from skidway.agent.state.database import StateDatabase
+from support.agent_world import World, raw, settings
+from support.promises import promise
+
+LOG = "/log/error.log"
+OLD = f"{LOG}.1"
+DAY_MS = 86_400_000
+
+
+def make(*, is_ignored: bool = False, knows_births: bool = True) -> World:
+    """An agent that has looked at a log without a file id. The log is ten days old. If
+    `is_ignored`, it has one line; otherwise it is empty."""
+    world = World(settings(raw("logs", "/log/*.log", ignore_older_ms=DAY_MS)))
+    world.files.knows_births = knows_births
+    log = world.files.append(LOG, b"old\n" if is_ignored else b"")
+    log.changed_ns = (world.clock.time_ms() - 10 * DAY_MS) * 1_000_000
+    if knows_births:
+        log.born_ns = log.changed_ns
+    world.files.append("/log/other.log", b"other\n")
+    world.start()
+    world.settle(rounds=20)
+    assert world.values() == ["other"]
+    return world
+
+
+def stop(world: World) -> None:
+    world.kill()
+    world.clock.advance(60)
+
+
+def copy_and_truncate(world: World) -> None:
+    """As logrotate's `copytruncate` rotates a log."""
+    world.files.append(OLD, bytes(world.files.by_path[LOG].data))
+    world.files.truncate(LOG)
+
+
+@promise("1 generations")
+@pytest.mark.parametrize("knows_births", [True, False])
+@pytest.mark.parametrize("is_down", [True, False])
+@pytest.mark.parametrize("is_ignored", [True, False])
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_lines_written_and_rotated_between_two_looks(
+    knows_births: bool, is_down: bool, is_ignored: bool, is_copied: bool
+) -> None:
+    """Lines that are written to a log without a file id, and rotated before the next look, are
+    read from the rotated file, even if no agent runs meanwhile."""
+    world = make(is_ignored=is_ignored, knows_births=knows_births)
+    if is_down:
+        stop(world)
+    world.files.append(LOG, b"lines\n")
+    if is_copied:
+        copy_and_truncate(world)
+    else:
+        world.files.rename(LOG, OLD)
+    world.files.append(LOG, b"new\n")
+    if is_down:
+        world.start()
+    world.settle(rounds=20)
+    old = ["old"] if is_ignored else []
+    assert sorted(world.values()) == sorted(["other", "lines", "new", *old])
+    assert world.losses() == []
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
+    """If a log is empty at two looks, and was copied and truncated in between, the agent reads the
+    copy."""
+    world = make()
+    if is_down:
+        stop(world)
+    world.files.append(LOG, b"lines\n")
+    copy_and_truncate(world)
+    if is_down:
+        world.start()
+    world.settle(rounds=20)
+    assert sorted(world.values()) == ["lines", "other"]
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> None:
+    """If a log without a file id is written, rotated and deleted between two looks, and a younger
+    rotated file remains, the agent declares a loss."""
+    world = make()
+    if is_down:
+        stop(world)
+    world.files.append(LOG, b"lines\n")
+    world.files.delete(LOG)
+    world.files.append(LOG, b"next\n")
+    world.files.rename(LOG, OLD)
+    world.files.append(LOG, b"new\n")
+    if is_down:
+        world.start()
+    world.settle(rounds=20)
+    assert sorted(world.values()) == ["new", "next", "other"]
+    assert len(world.losses()) == 1
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+@pytest.mark.parametrize("is_killed_after", [True, False])
+def test_an_old_empty_log_that_is_written_after_its_rotation(
+    is_down: bool, is_killed_after: bool
+) -> None:
+    """A program may write to its empty log only after the log was renamed. The agent reads these
+    lines, even if it did not run when the log was renamed, or when the lines were written."""
+    world = make()
+    if is_down:
+        stop(world)
+    world.files.rename(LOG, OLD)
+    world.files.append(LOG, b"new\n")
+    if is_down:
+        world.start()
+    world.settle(rounds=20)
+    if is_killed_after:
+        stop(world)
+    world.files.append(OLD, b"late\n")
+    if is_killed_after:
+        world.start()
+    world.settle(rounds=20)
+    assert sorted(world.values()) == ["late", "new", "other"]
+    assert world.losses() == []
+
+
+def test_a_rotated_file_of_another_program_is_left_alone() -> None:
+    """A file that existed before the agent, and is no file that the agent found at the log's path,
+    is not read, although somebody writes to it while no agent runs."""
+    world = World(settings(raw("logs", LOG)))
+    world.files.append(LOG, b"")
+    world.files.append(OLD, b"foreign\n")
+    world.clock.advance(3_600)
+    world.start()
+    world.settle(rounds=20)
+    stop(world)
+    world.files.append(OLD, b"more\n")
+    world.start()
+    world.settle(rounds=20)
+    world.files.append(LOG, b"first\n")
+    world.settle(rounds=20)
+    assert world.values() == ["first"]
+    assert world.losses() == []
+
+
+def test_an_empty_log_on_a_disk_with_another_number() -> None:
+    """A restart of the machine may number the disks anew. An empty log stays the same file, so
+    later lines are read and no loss is declared."""
+    world = make()
+    log, old = world.files.by_path[LOG], world.files.append(OLD, b"older\n")
+    old.changed_ns = old.born_ns = log.changed_ns - 1
+    stop(world)
+    world.files.device = 99
+    world.files.append(LOG, b"lines\n")
+    world.start()
+    world.settle(rounds=20)
+    assert sorted(world.values()) == ["lines", "other"]
+    assert world.losses() == []
+
+
+def test_only_changes_of_files_without_an_id_are_written() -> None:
+    """A file leaves the list of the files without an id as soon as it has an id. A look that finds
+    nothing new writes nothing."""
+    world = make(is_ignored=True)
+    state = StateDatabase(world.connection)
+    assert [each.found.path for each in state.unbegun()] == [LOG]
+    world.settle(rounds=3)
+    assert world.agent.tracker.take_unbegun() is None
+    world.files.append(LOG, b"lines\n")
+    world.settle(rounds=3)
+    assert state.unbegun() == []
+
+
+@promise("1 not opened")
+@pytest.mark.parametrize("is_down", [True, False])
+def test_an_unopened_file_whose_source_is_removed(is_down: bool) -> None:
+    """If the source of a file that could not be opened is removed, the agent declares the file's
+    loss."""
+    other = settings(raw("other", "/other/*"))
+    world = World(settings(raw("logs", "/log/*.log"), raw("other", "/other/*")))
+    world.files.append(LOG, b"line\n").unreadable = True
+    world.start()
+    world.settle(rounds=5)
+    if is_down:
+        stop(world)
+        world.settings = other
+        world.start()
+    else:
+        world.reload(other)
+    world.settle(rounds=20)
+    (loss,) = world.losses()
+    assert loss.end is None
+    assert "no source means it any more" in loss.reason
