@@ -233,6 +233,7 @@ class Tracker:
         self._endings.begin_look(now, now_ms)
         self._look_for_mounts(now)
         self.ignored.begin_look()
+        self.first_looks.begin_look(self.sources, self.files.values(), now_ms)
         lay, keys = self._scan(now)
         self._look_for_generations(lay, now, now_ms)
         for unopened in self._unopened.all():
@@ -291,7 +292,7 @@ class Tracker:
 
     def _sighting(self, found: Found, index: int, now: float) -> Sighting:
         source = self.sources[index]
-        is_first = self.first_looks.is_first(source, found.path)
+        is_first = self.first_looks.is_first(source, found)
         return Sighting(found, index, source, now, is_first=is_first)
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
