@@ -5,46 +5,139 @@ before are skipped. Each pattern of a source has its own first look. A pattern t
 has its first look at that time. The state remembers each pattern that had its first look, even if
 `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
 of `start_at` skips its bytes.
+
+Nor does a change of a pattern or of the topic. If any earlier pattern matches a path, the agent has
+looked at this path before. So an unknown file at this path appeared later, for example after a
+rotation, and is read whole. An unknown rotated file of this path is read whole, too, if it changed
+after the last look; older ones were left unread before, so they are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from skidway.agent.files.generations import generation
 from skidway.agent.files.host import Handle
+from skidway.agent.files.look import SLACK_MS
+from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.parsing.framing import READ_BYTES, Framer
+from skidway.agent.values.found import Found
+from skidway.agent.values.tracked import TrackedFile
 
 Look = tuple[str, str]
 """A topic, and a pattern of one of its sources."""
+
+Looked = tuple[str, str, tuple[str, ...]]
+"""A topic, a pattern of one of its sources, and what all looks at this pattern excluded."""
 
 
 class FirstLooks:
     """Owns the patterns at which the agent has looked."""
 
     def __init__(self) -> None:
-        self._seen: set[Look] = set()
-        self._new: list[Look] = []
+        self._seen: dict[Look, Pattern] = {}
+        self._new: dict[Look, Pattern] = {}
+        self._since: dict[str, int] = {}
+        self._now_ms = 0
+        self._led: dict[str, set[str]] = {}
 
-    def load(self, seen: Iterable[Look]) -> None:
-        """Takes over the patterns at which an earlier process has looked."""
-        self._seen.update(seen)
+    def load(self, seen: Iterable[Looked], since: Mapping[str, int]) -> None:
+        """Takes over the patterns at which an earlier process has looked. since: by topic, the time
+        (ms) that counts as the time of its last look.
+        """
+        self._seen.update({(topic, text): Pattern(text, left) for topic, text, left in seen})
+        self._since = dict(since)
 
-    def is_first(self, source: TailedSource, path: str) -> bool:
-        """Whether the agent has not yet looked at any pattern that leads to this path."""
-        looks = [(source.topic, each.text) for each in source.patterns if each.means(path)]
-        return bool(looks) and self._seen.isdisjoint(looks)
+    def begin_look(
+        self, sources: Sequence[TailedSource], known: Iterable[TrackedFile], now_ms: int
+    ) -> None:
+        """Before the agent looks at patterns for the first time, notes under which paths it has
+        found the known files. An earlier pattern may have led through a link into a directory to
+        which a new pattern leads directly.
+        """
+        self._now_ms = now_ms
+        self._led = {}
+        if self._looks(sources).keys() <= self._seen.keys():
+            return
+        for tracked in known:
+            above, name = os.path.split(tracked.meant)
+            directory, now = os.path.split(tracked.location)
+            if above != directory and name in (now, *_bases(now)):
+                self._led.setdefault(directory, set()).add(above)
+
+    def is_first(self, source: TailedSource, found: Found) -> bool:
+        """Whether the agent has not yet looked at any pattern that leads, or led, to this path."""
+        looks = {(source.topic, each.text) for each in source.patterns if each.means(found.path)}
+        if not looks or not self._seen.keys().isdisjoint(looks):
+            return False
+        return not any(
+            pattern.means(path) or (self._is_new(topic, found) and _means_base(pattern, path))
+            for path in self._paths(found)
+            for (topic, _), pattern in self._seen.items()
+        )
+
+    def _paths(self, found: Found) -> Iterator[str]:
+        """The paths under which an earlier pattern may have led to the file's place."""
+        yield found.path
+        yield found.real_path
+        directory, name = os.path.split(found.real_path)
+        for above in self._led.get(directory, ()):
+            yield os.path.join(above, name)
+
+    def _is_new(self, topic: str, found: Found) -> bool:
+        """Whether a file changed since the last look at a topic's patterns. If nobody can know,
+        because the clock was set back since then, the answer is yes, so that no line is lost.
+        """
+        since_ms = self._since.get(topic)
+        if since_ms is None or since_ms > self._now_ms + SLACK_MS:
+            return True
+        return found.changed_ns >= (since_ms - SLACK_MS) * 1_000_000
 
     def end_look(self, sources: Sequence[TailedSource]) -> None:
-        """Notes that the agent has looked at all patterns of these sources."""
-        looks = {(source.topic, each.text) for source in sources for each in source.patterns}
-        self._new += sorted(looks - self._seen)
-        self._seen |= looks
+        """Notes that the agent has looked at all patterns of these sources. A path that a pattern
+        excludes now, but did not exclude at an earlier look, was looked at, too.
+        """
+        for look, pattern in self._looks(sources).items():
+            before = self._seen.get(look)
+            seen = pattern if before is None else _both(before, pattern)
+            if seen != before:
+                self._seen[look] = self._new[look] = seen
+        self._since.update((source.topic, self._now_ms) for source in sources)
 
-    def take_new(self) -> list[Look]:
-        """The patterns that the agent has looked at for the first time since the last call."""
-        taken, self._new = self._new, []
-        return taken
+    def _looks(self, sources: Sequence[TailedSource]) -> dict[Look, Pattern]:
+        looks: dict[Look, Pattern] = {}
+        for source in sources:
+            for pattern in source.patterns:
+                look = source.topic, pattern.text
+                looks[look] = _both(looks.get(look, pattern), pattern)
+        return looks
+
+    def take_new(self) -> list[Looked]:
+        """The patterns that the agent has looked at since the last call for the first time, or for
+        the first time without an exclusion.
+        """
+        taken, self._new = self._new, {}
+        return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())
+
+
+def _both(one: Pattern, other: Pattern) -> Pattern:
+    """A pattern that leaves out only what both patterns exclude; their texts are the same."""
+    return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
+
+
+def _means_base(pattern: Pattern, path: str) -> bool:
+    """Whether a path has the name of a rotated file of a path that the pattern matches."""
+    above, name = os.path.split(path)
+    logs = (os.path.join(above, base) for base in _bases(name))
+    return not pattern.excludes(path) and any(map(pattern.means, logs))
+
+
+def _bases(name: str) -> tuple[str, ...]:
+    said = generation(name)
+    return () if said is None else said.bases
 
 
 def last_record_begin(handle: Handle, size: int, framer: Framer) -> int:

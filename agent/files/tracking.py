@@ -244,6 +244,7 @@ class Tracker:
         self._endings.begin_look(now, now_ms)
         self._look_for_mounts(now)
         self.ignored.begin_look()
+        self.first_looks.begin_look(self.sources, self.files.values(), now_ms)
         lay, keys = self._scan(now)
         self._recognition.mark_changed(
             each for each in lay.values() if self._unbegun.was_written(each)
@@ -306,7 +307,7 @@ class Tracker:
 
     def _sighting(self, found: Found, index: int, now: float) -> Sighting:
         source = self.sources[index]
-        is_first = self.first_looks.is_first(source, found.path)
+        is_first = self.first_looks.is_first(source, found)
         return Sighting(found, index, source, now, is_first=is_first)
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:

@@ -403,8 +403,8 @@ class Loop:
     def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
         noted = self._accounts.begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now, now_ms)
-        for topic, pattern in self.tracker.first_looks.take_new():
-            changes.put_looked(topic, pattern, now_ms)
+        for topic, pattern, exclude in self.tracker.first_looks.take_new():
+            changes.put_looked(topic, pattern, exclude)
         self._unreadable.name(self.tracker)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)

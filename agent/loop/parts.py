@@ -162,7 +162,7 @@ class _Maker:
         tracker = Tracker(self._around.host, self._handles, tailed, self._around.host_name)
         promised = {intent.file: intent.end for intent in self._intents}
         since = beginning.since(self._state)
-        tracker.first_looks.load(self._state.looked())
+        tracker.first_looks.load(self._state.looked(), since)
         unopened, unbegun = self._state.unopened(), self._state.unbegun()
         tracker.load(self._files, promised, since, unopened, unbegun)
         return tracker

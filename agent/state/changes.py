@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import google_crc32c
@@ -31,7 +31,8 @@ time of the agent's first start with the topic.
 
 LOOKED: Final = "looked "
 """This prefix, a topic's name, a blank and a pattern of the topic's sources are a key of the table
-`meta`. The key's value is the time of the agent's first look at the pattern.
+`meta`. The agent has looked at the pattern. The key's value is a JSON list of the patterns of paths
+that all looks left out (`exclude`). A number, which earlier versions wrote, means an empty list.
 """
 
 LEFT: Final = "last_words"
@@ -98,9 +99,11 @@ class Changes:
         """Sets when the agent first started with a topic."""
         self.put_meta(SINCE + topic, now_ms)
 
-    def put_looked(self, topic: str, pattern: str, now_ms: int) -> None:
-        """Sets when the agent first looked at a pattern of a topic's source."""
-        self.put_meta(f"{LOOKED}{topic} {pattern}", now_ms)
+    def put_looked(self, topic: str, pattern: str, exclude: Sequence[str]) -> None:
+        """Notes that the agent has looked at a pattern of a topic's source. exclude: what all looks
+        at the pattern excluded.
+        """
+        self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
         """Sets the topics whose newest seal is a last word, each with that seal."""

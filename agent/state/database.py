@@ -175,11 +175,17 @@ class StateDatabase:
         rows = self._rows("SELECT key, value FROM meta")
         return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
 
-    def looked(self) -> list[tuple[str, str]]:
-        """Each pattern at which the agent has looked, with the topic of its source."""
-        keys = [key for key, _ in self._rows("SELECT key, value FROM meta")]
-        names = [key[len(LOOKED) :] for key in keys if key.startswith(LOOKED)]
-        return [(topic, pattern) for topic, _, pattern in (each.partition(" ") for each in names)]
+    def looked(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Each pattern at which the agent has looked, with the topic of its source, and with what
+        all looks at the pattern excluded.
+        """
+        found = []
+        for key, value in self._rows("SELECT key, value FROM meta"):
+            if key.startswith(LOOKED):
+                topic, _, text = key[len(LOOKED) :].partition(" ")
+                exclude = json.loads(value) if isinstance(value, str) else []
+                found.append((topic, text, tuple(exclude)))
+        return found
 
     def offsets(self) -> dict[TopicPartition, int]:
         """The last acknowledged offset of each partition."""

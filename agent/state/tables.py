@@ -16,7 +16,7 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 -- that is a last word), adopted (JSON: epoch and number of the last message before it was adopted,
 -- null once it was started since),
 -- "since <topic>" (when it was started with first),
--- "looked <topic> <pattern>" (when the agent first looked at the pattern)
+-- "looked <topic> <pattern>" (the agent has looked at the pattern; JSON: what all looks excluded)
 
 CREATE TABLE topics (
     topic TEXT PRIMARY KEY, topic_id TEXT NOT NULL, sealed_until INTEGER

@@ -9,6 +9,7 @@ UTF_16 = "tests/unit/agent/test_utf16.py::"
 NUL_RUNS = "tests/unit/agent/test_nul_runs.py::"
 
 START_AT = "tests/unit/agent/test_start_at.py::"
+CHANGES = "tests/unit/agent/test_start_at_changes.py::"
 IDLE = "tests/unit/agent/test_idle_files.py::"
 
 MUTANTS = (
@@ -96,14 +97,69 @@ MUTANTS = (
     Mutant(
         "files that appear later are skipped",
         "agent/files/first_looks.py",
-        "        return bool(looks) and self._seen.isdisjoint(looks)\n",
-        "        return bool(looks)\n",
+        "            return False\n        return not any(\n",
+        "            return bool(looks)\n        return not any(\n",
         (START_AT + "test_files_that_appear_later_are_read_whole",),
+    ),
+    Mutant(
+        "a change of a pattern is a first look at all of its paths",
+        "agent/files/first_looks.py",
+        "pattern.means(path) or (self._is_new(topic, found) and _means_base(pattern, path))",
+        "False",
+        (CHANGES + "test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole",),
+    ),
+    Mutant(
+        "a wider pattern skips rotated files that are new",
+        "agent/files/first_looks.py",
+        "pattern.means(path) or (self._is_new(topic, found) and _means_base(pattern, path))",
+        "pattern.means(path)",
+        (
+            CHANGES
+            + "test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look",
+        ),
+    ),
+    Mutant(
+        "a wider pattern reads rotated files from before the first look",
+        "agent/files/first_looks.py",
+        "pattern.means(path) or (self._is_new(topic, found) and _means_base(pattern, path))",
+        "pattern.means(path) or _means_base(pattern, path)",
+        (
+            CHANGES
+            + "test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look",
+        ),
+    ),
+    Mutant(
+        "a clock that was set back makes new rotated files old",
+        "agent/files/first_looks.py",
+        "since_ms is None or since_ms > self._now_ms + SLACK_MS",
+        "since_ms is None",
+        (CHANGES + "test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line",),
+    ),
+    Mutant(
+        "what an earlier pattern found through a link counts as new",
+        "agent/files/first_looks.py",
+        "                self._led.setdefault(directory, set()).add(above)\n",
+        "                pass\n",
+        (CHANGES + "test_a_pattern_that_goes_round_a_link_skips_no_new_file",),
+    ),
+    Mutant(
+        "the state forgets what looks excluded",
+        "agent/state/database.py",
+        "exclude = json.loads(value) if isinstance(value, str) else []",
+        "exclude: list[str] = []",
+        (CHANGES + "test_a_file_that_every_look_excluded_is_skipped",),
+    ),
+    Mutant(
+        "the last look alone says what was excluded",
+        "agent/files/first_looks.py",
+        "seen = pattern if before is None else _both(before, pattern)",
+        "seen = pattern",
+        (CHANGES + "test_a_file_that_an_early_look_did_not_exclude_is_read_whole",),
     ),
     Mutant(
         "a restart is a first look",
         "agent/loop/parts.py",
-        "        tracker.first_looks.load(self._state.looked())\n",
+        "        tracker.first_looks.load(self._state.looked(), since)\n",
         "",
         (START_AT + "test_files_that_appear_later_are_read_whole",),
     ),

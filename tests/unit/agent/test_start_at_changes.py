@@ -1,0 +1,191 @@
+"""With `start_at: end`, changes of patterns, topics and exclusions skip only files that no earlier
+look could find."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.agent.settings import SourceSettings
+from support.agent_world import World, raw, settings
+from support.promises import promise
+
+APP = "/log/app.log"
+ROTATED = "/log/app.log.1"
+
+
+def end(topic: str, *paths: str, **others: object) -> SourceSettings:
+    return raw(topic, *paths, start_at="end", **others)
+
+
+def looked(*sources: SourceSettings) -> World:
+    """An agent that skipped `old` and read `one` of app.log."""
+    world = World(settings(*sources))
+    world.files.append(APP, b"old\n")
+    world.start()
+    world.settle(10)
+    world.files.append(APP, b"one\n")
+    world.settle(10)
+    return world
+
+
+def change(world: World, *sources: SourceSettings, is_restart: bool = False) -> None:
+    if is_restart:
+        world.settings = settings(*sources)
+        world.start()
+    else:
+        world.reload(settings(*sources))
+    world.settle(20)
+
+
+def rotate(world: World, *lines: bytes) -> None:
+    """Writes a last line into app.log, rotates it, and writes others into the next app.log."""
+    world.clock.advance(30)
+    world.files.append(APP, b"two\n")
+    world.files.rename(APP, ROTATED)
+    world.files.append(APP, b"".join(lines))
+
+
+@promise("1 start at the end")
+@pytest.mark.parametrize("is_restart", [False, True])
+@pytest.mark.parametrize("pattern", ["/log/*.log", "/log/*", "/**"])
+def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
+    pattern: str, is_restart: bool
+) -> None:
+    """If an earlier pattern matches the path of a new file, the file is read from its beginning,
+    although another pattern leads to it now."""
+    world = looked(end("logs", APP))
+    if is_restart:
+        world.kill()
+    rotate(world, b"three\n", b"four\n")
+    change(world, end("logs", pattern), is_restart=is_restart)
+    assert sorted(world.values()) == ["four", "one", "three", "two"]
+    assert world.losses() == []
+
+
+@promise("1 start at the end")
+def test_new_files_are_read_whole_after_the_topic_changed() -> None:
+    """If only the topic of a source changes, the files that it read are read on, and the files that
+    appeared since the last look are read whole."""
+    world = looked(end("logs", "/log/*.log"))
+    world.files.append(APP, b"two\n")
+    world.files.append("/log/new.log", b"new\n")
+    change(world, end("others", "/log/*.log"))
+    assert world.values() == ["one"]
+    assert sorted(world.values("others")) == ["new", "two"]
+    assert world.losses() == []
+
+
+@promise("1 start at the end")
+def test_a_divided_source_skips_nothing() -> None:
+    """If a part of a source's files goes to another source, and the first source excludes them
+    now, new files of this part are read whole."""
+    world = looked(end("logs", "/log/*.log"))
+    rotate(world, b"three\n")
+    world.files.append("/log/b.log", b"b\n")
+    parts = end("logs", "/log/*.log", exclude=["/log/app*"]), end("others", APP)
+    change(world, *parts)
+    assert sorted(world.values()) == ["b", "one"]
+    assert sorted(world.values("others")) == ["three", "two"]
+
+
+@promise("1 start at the end")
+def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
+    """The state remembers what all looks excluded. A path that only later looks excluded was looked
+    at before, also by another process."""
+    world = looked(end("logs", "/log/*.log"))
+    later = end("logs", "/log/*.log", exclude=["/log/c*"])
+    change(world, later)
+    world.kill()
+    world.files.append("/log/c.log", b"c\n")
+    world.brokers.partitions.update({"others": 1, "others.rejected": 1})
+    change(world, later, end("others", "/log/c.log"), is_restart=True)
+    assert world.values("others") == ["c"]
+
+
+@promise("1 start at the end")
+@pytest.mark.parametrize("is_restart", [False, True])
+def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
+    """If a new source has a file that the others always excluded, the file is skipped as at any
+    first look."""
+    others = end("logs", "/log/*.log", exclude=["/log/b*"])
+    world = looked(others)
+    world.files.append("/log/b.log", b"b old\n")
+    if is_restart:
+        world.kill()
+    world.brokers.partitions.update({"others": 1, "others.rejected": 1})
+    change(world, others, end("others", "/log/b.log"), is_restart=is_restart)
+    world.files.append("/log/b.log", b"b new\n")
+    world.settle(10)
+    assert world.values("others") == ["b new"]
+
+
+@promise("1 start at the end")
+def test_another_exclusion_skips_nothing() -> None:
+    """If `exclude` changes, no file of a pattern that was looked at is skipped."""
+    world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
+    world.files.append("/log/b.log", b"b\n")
+    change(world, end("logs", "/log/*.log"))
+    assert world.values() == ["one", "b"]
+
+
+@promise("1 start at the end")
+def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
+    """If a pattern also matches rotated files now, an unknown one is read whole if it changed after
+    the last look, even if it was empty then. One from before the first look is skipped."""
+    world = World(settings(end("logs", APP)))
+    world.files.append("/log/app.log.2", b"before\n")
+    world.files.append(APP, b"")
+    world.clock.advance(3600)
+    world.start()
+    world.settle(40)
+    world.kill()
+    rotate(world, b"three\n")
+    change(world, end("logs", "/log/*"), is_restart=True)
+    assert sorted(world.values()) == ["three", "two"]
+    assert world.losses() == []
+
+
+@promise("1 start at the end")
+def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
+    """If the clock was set back, no rotated file of a known path is skipped."""
+    world = World(settings(end("logs", APP)))
+    world.files.append(APP, b"")
+    world.start()
+    world.settle(40)
+    world.kill()
+    world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
+    rotate(world, b"three\n")
+    change(world, end("logs", "/log/*"), is_restart=True)
+    assert sorted(world.values()) == ["three", "two"]
+
+
+@promise("1 start at the end")
+@pytest.mark.parametrize("is_direct_first", [False, True])
+def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
+    """If one pattern leads through a link and the other leads directly to the same directory, a
+    change from one pattern to the other skips no new file."""
+    patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
+    world = World(settings(end("logs", patterns[0])))
+    world.files.link("/srv/x.log", "/data/x.log")
+    world.files.append("/data/x.log", b"old\n")
+    world.start()
+    world.settle(10)
+    world.kill()
+    world.files.rename("/data/x.log", "/data/x.log.1")
+    world.files.append("/data/x.log", b"new\n")
+    change(world, end("logs", patterns[1]), is_restart=True)
+    assert world.values() == ["new"]
+
+
+@promise("1 start at the end")
+@pytest.mark.parametrize("is_end_first", [False, True])
+def test_sources_with_overlapping_patterns(is_end_first: bool) -> None:
+    """A file belongs to the first source whose pattern matches, and the setting of this source
+    decides. Files that appear later are read whole, also if the order of the sources changes."""
+    sources = [end("others", "/log/a*.log"), raw("logs", "/log/*.log")]
+    world = looked(*sources[:: 1 if is_end_first else -1])
+    own, other = ("others", "logs") if is_end_first else ("logs", "others")
+    assert world.values(own) == (["one"] if is_end_first else ["old", "one"])
+    world.files.append("/log/a2.log", b"new\n")
+    change(world, *sources[:: -1 if is_end_first else 1])
+    assert world.values(other) == ["new"]
