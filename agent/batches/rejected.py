@@ -83,8 +83,8 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
 def _cut(line: RejectedLine, limit: int) -> bytes:
     """What fits of a line. If that is not the whole line, it is at least so much shorter than the
     line that nobody takes the difference for mark and terminator, also if masks made the line
-    longer. The envelope of a repaired line is longer than the line, so its length shows nothing; such a line is
-    left out.
+    longer. The envelope of a repaired line is longer than the line, so its length shows nothing;
+    such a line is left out.
     """
     if len(line.line) <= limit and not line.is_head:
         return line.line
