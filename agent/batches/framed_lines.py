@@ -12,7 +12,7 @@ from skidway.agent.batches.records import Int64s, Records
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.shape import LeftOut
 from skidway.agent.parsing import lines as line_columns
-from skidway.agent.parsing.byte_order import mark_of
+from skidway.agent.parsing.byte_order import UTF_8, mark_of, marked
 from skidway.agent.parsing.framing import Framer, Frames, nul_bytes
 from skidway.agent.parsing.parser import NUL_BYTES, TOO_LONG, Reject
 from skidway.agent.values.intents import Reading
@@ -20,10 +20,14 @@ from skidway.kafka.columns import Origins
 
 
 class FramedLines:
-    """The framed lines of some readings, each with its file and its position in this file."""
+    """The framed lines of some readings, each with its file and its position in this file.
 
-    def __init__(self, readings: Sequence[Reading], framer: Framer) -> None:
-        self.readings = readings
+    values: the bytes of the lines. texts: the values, but if a file begins with a byte order mark,
+    its first line is without this mark.
+    """
+
+    def __init__(self, readings: Sequence[Reading], framer: Framer, encoding: str = UTF_8) -> None:
+        self.readings, self._encoding = readings, encoding
         data = readings[0].data if len(readings) == 1 else b"".join(r.data for r in readings)
         range_ends = np.cumsum([len(reading.data) for reading in readings])
         self.frames: Frames = framer.frame(data, range_ends)
@@ -31,6 +35,7 @@ class FramedLines:
         self.shift = np.array([r.intent.end for r in readings], np.int64) - range_ends
         self.files = np.array([r.intent.file for r in readings], np.int64)
         self.values = line_columns.cut(data, self.frames)
+        self.texts = self._without_marks()
 
     @property
     def holes(self) -> Int64s:
@@ -38,11 +43,8 @@ class FramedLines:
         is_hole = self.frames.is_hole
         return np.empty(0, np.int64) if is_hole is None else np.flatnonzero(is_hole)
 
-    def texts(self, encoding: str) -> pa.BinaryArray:
-        """The values of all rows. If a file begins with a byte order mark, the value of the file's
-        first row is returned without this mark.
-        """
-        mark, texts = mark_of(encoding), self.values
+    def _without_marks(self) -> pa.BinaryArray:
+        mark, texts = mark_of(self._encoding), self.values
         at_beginning = [i for i, reading in enumerate(self.readings) if not reading.intent.first]
         for row in np.searchsorted(self.owner, at_beginning).tolist() if mark else ():
             value = texts[row].as_py()
@@ -73,13 +75,16 @@ class FramedLines:
         )
 
     def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
+        """A rejected line, and the index of its reading. A line in UTF-16 gets a byte order mark,
+        whatever its place in the file, because its record says its order nowhere else.
+        """
         row = reject.row
         owner = int(self.owner[row])
-        reading = self.readings[owner]
+        reading, encoding = self.readings[owner], self._encoding
         return owner, RejectedLine(
             reason=reject.reason,
             detail=reject.detail,
-            line=b"" if reject.reason == NUL_BYTES else self.values[row].as_py(),
+            line=b"" if reject.reason == NUL_BYTES else marked(self.texts[row].as_py(), encoding),
             host=reading.host,
             path=reading.path,
             file=reading.intent.file,
@@ -88,22 +93,24 @@ class FramedLines:
         )
 
 
-def overlong(reading: Reading) -> tuple[int, RejectedLine]:
+def overlong(reading: Reading, encoding: str) -> tuple[int, RejectedLine]:
     """Rejects an over-long line or a large hole, that is, a long run of NUL bytes. `reading` has
     only the head of the line or hole. If the head has only NUL bytes, the whole range is a hole,
     because such a range never contains both a hole and a line.
     """
     intent = reading.intent
     is_hole = nul_bytes(reading.data) == len(reading.data)
+    head = reading.data if intent.first else reading.data.removeprefix(mark_of(encoding))
     line = RejectedLine(
         reason=NUL_BYTES if is_hole else TOO_LONG,
         detail=hole_detail(intent.length) if is_hole else "longer than max.line.bytes",
-        line=b"" if is_hole else reading.data,
+        line=b"" if is_hole else marked(head, encoding),
         host=reading.host,
         path=reading.path,
         file=intent.file,
         first=intent.first,
         length=intent.length,
+        is_head=not is_hole,
     )
     return 0, line
 

@@ -55,7 +55,8 @@ def build_parser(recipe: Recipe, codec: Codec) -> Parser:
         if not recipe.is_replay:
             return _unwrapping(recipe, schema)
         inner = _unwrapping(recipe, replayed.without_fields(schema))
-        return replayed.ReplayParser(inner, schema, added_fields(recipe, codec))
+        added = added_fields(recipe, codec)
+        return replayed.ReplayParser(inner, schema, added, recipe.encoding)
     except ConfigurationRefused as error:
         raise of_source(recipe, error) from error
 

@@ -31,6 +31,7 @@ from skidway.agent.batches.shape import shape_of
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
+from skidway.agent.parsing.byte_order import UTF_8, marked
 from skidway.agent.parsing.parser import (
     ENCODING,
     NO_MATCH,
@@ -62,8 +63,6 @@ _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
 """If a line is rejected for one of these reasons, the detail of the reject never quotes a value. So
 the rules of `shape` need not change the detail.
 """
-
-_TERMINATOR_BYTES_MAX = 2
 
 AHEAD_MS_MAX = 3_600_000
 """If a record's event time is later than the moment of reading by more than this many milliseconds,
@@ -137,6 +136,7 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
+        self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding  # of whole files
         self._shape = shape_of(recipe, self._codec)
         parsing, codec_before = recipe, self._codec
         if self._shape is not None:
@@ -161,9 +161,10 @@ class Press:
         """
         read_ms = readings[0].intent.read_ms
         if readings[0].is_overlong:
-            parsed = _Parsed([overlong(readings[0])])
+            parsed = _Parsed([overlong(readings[0], self._outer_encoding)])
         else:
-            parsed = self._parse(agent, FramedLines(readings, self.framer), read_ms)
+            lines = FramedLines(readings, self.framer, self._outer_encoding)
+            parsed = self._parse(agent, lines, read_ms)
         if self._shape is not None:
             parsed = replace(parsed, refused=self._shown(parsed.refused))
         records, streams = parsed.records, []
@@ -193,7 +194,7 @@ class Press:
         )
 
     def _parse(self, agent: int, lines: FramedLines, read_ms: int) -> _Parsed:
-        holes, texts = lines.holes, lines.texts(self.recipe.encoding)
+        holes, texts = lines.holes, lines.texts
         large = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
         too_long = np.setdiff1d(large, holes)
         rejects = [Reject(int(row), TOO_LONG, "longer than max.line.bytes") for row in too_long]
@@ -238,11 +239,12 @@ class Press:
         Returns any other line unchanged.
         """
         envelope = replayed.read(line.line) if self.recipe.is_replay else None
-        if envelope is None:
+        raw = None if envelope is None else envelope.line_in(self.recipe.encoding)
+        if envelope is None or raw is None:
             return owner, line
         return owner, replace(
             line,
-            line=envelope.line,
+            line=marked(raw, self.recipe.encoding),
             host=envelope.host,
             path=envelope.path,
             original=envelope.original,
@@ -256,11 +258,10 @@ class Press:
         text = self._shape.rejected
         if text.is_whole:
             return refused
-        longer = np.inf if self.recipe.is_replay else _TERMINATOR_BYTES_MAX  # envelopes are longer
         return [
             (owner, replace(
                 x,
-                line=text.line(x.line, is_head=x.length - len(x.line) > longer),
+                line=text.line(x.line, is_head=x.is_head),
                 detail=x.detail if x.reason in _PLAIN else text.detail(x.detail),
             ))
             for owner, x in refused

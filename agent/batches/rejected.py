@@ -16,11 +16,17 @@ import pyarrow as pa
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
+from skidway.agent.shaping.rejected_text import WITHHELD
 from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 
 FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 """A rejected line's record has at most this many bytes besides its line, topic, host and path."""
+
+ENDS_MAX = 6
+"""A record without its byte order mark and its terminator lacks at most this many bytes: GB 18030's
+mark and CRLF.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,8 @@ class RejectedLine:
     """One rejected line. first, length: the line's position in its file, and its length in bytes.
     The origin of the line's record contains both. original: if this line is a repaired line that
     was rejected again, the origin (agent, file, first byte) of the line that was rejected first. In
-    that case, host and path are also those of the line that was rejected first.
+    that case, host and path are also those of the line that was rejected first. is_head: whether
+    the agent has only the head of the line.
     """
 
     reason: str
@@ -40,6 +47,7 @@ class RejectedLine:
     first: int
     length: int
     original: tuple[int, int, int] | None = None
+    is_head: bool = False
 
 
 def line_bytes_max(recipe: Recipe, host: str, path: str) -> int:
@@ -51,7 +59,7 @@ def line_bytes_max(recipe: Recipe, host: str, path: str) -> int:
 
 def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.RecordBatch:
     """Returns one row of the rejected schema for each line."""
-    cut = [line.line[: line_bytes_max(recipe, line.host, line.path)] for line in lines]
+    cut = [_cut(line, line_bytes_max(recipe, line.host, line.path)) for line in lines]
     count = len(lines)
     return pa.RecordBatch.from_pydict(
         {
@@ -70,6 +78,19 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
             **_originals(lines),
         }
     )
+
+
+def _cut(line: RejectedLine, limit: int) -> bytes:
+    """What fits of a line. If that is not the whole line, it is at least so much shorter than the
+    line that nobody takes the difference for mark and terminator, also if masks made the line
+    longer. The envelope of a repaired line is longer than the line, so its length shows nothing;
+    such a line is left out.
+    """
+    if len(line.line) <= limit and not line.is_head:
+        return line.line
+    if line.original is not None:
+        return WITHHELD
+    return line.line[: max(min(limit, line.length - ENDS_MAX - 1), 0)]
 
 
 def _originals(lines: Sequence[RejectedLine]) -> dict[str, pa.Array]:

@@ -18,12 +18,13 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from skidway.agent.configuration import REPLAY_SUFFIX, replay_directory
 from skidway.agent.parsing import replayed
+from skidway.agent.parsing.byte_order import UTF_16, UTF_16LE, has_order, marked
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.replayed import Envelope
 from skidway.agent.settings import LINE_BYTES_MAX, AgentSettings, ReplaySource
@@ -67,8 +68,12 @@ def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replay
 
     also_unfit: whether to replay lines that the source would reject again.
     """
-    by_topic = _by_topic(read(file))
-    sources = {topic: _source_of(settings, topic) for topic in by_topic}
+    given = _by_topic(read(file))
+    sources = {topic: _source_of(settings, topic) for topic in given}
+    by_topic = {
+        topic: [_encoded(each, sources[topic].encoding) for each in envelopes]
+        for topic, envelopes in given.items()
+    }
     root = replay_directory(settings.state_dir, "")
     if not settings.state_dir.is_dir():
         raise NotReplayed(f"there is no state.dir {settings.state_dir}: no agent ever ran with it")
@@ -185,6 +190,25 @@ def _envelope(text: str, number: int) -> Envelope:
         )
     if len(envelope.text()) > LINE_BYTES_MAX:
         raise NotReplayed(f"line {number} is too long to be replayed")
+    return envelope
+
+
+def _encoded(given: Envelope, encoding: str) -> Envelope:
+    """The envelope with its line in the encoding of the source. The line is then what the agent
+    would read in the file, and the parser makes the row of it that it would make of the file.
+    """
+    which = f"the line of {given.path} at byte {given.key[2]}"
+    if encoding == UTF_16 and not given.is_text and not has_order(given.line):
+        raise NotReplayed(
+            f"{which} does not say its byte order: delete line_base64, and write the text into line"
+        )
+    line = given.line_in(encoding)
+    if line is None:
+        raise NotReplayed(f"{which} has characters that {encoding} does not have")
+    own = UTF_16LE if encoding == UTF_16 else encoding
+    envelope = replace(given, line=marked(line, own), is_text=False)
+    if len(envelope.text()) > LINE_BYTES_MAX:
+        raise NotReplayed(f"{which} is too long to be replayed")
     return envelope
 
 

@@ -40,6 +40,32 @@ def mark_of(encoding: str) -> bytes:
     return _MARKS.get(encoding, b"")
 
 
+def marked(text: bytes, encoding: str) -> bytes:
+    """UTF-16 with its byte order mark, so that people who have only these bytes know their order.
+    Returns text in other encodings unchanged.
+    """
+    return mark_of(encoding) + text if encoding in WIDE else text
+
+
+def in_order(text: bytes, encoding: str) -> bytes:
+    """The inverse of `marked`: text without its mark, in the byte order of `encoding`, whatever the
+    mark says. utf-16 is little-endian here. Returns text without a mark unchanged.
+    """
+    own = UTF_16LE if encoding == UTF_16 else encoding
+    if own not in WIDE or not has_order(text):
+        return text
+    units = bytearray(text[2:])
+    if not text.startswith(_MARKS[own]):
+        end = len(units) // 2 * 2  # half a unit at the end stays where it is
+        units[0:end:2], units[1:end:2] = units[1:end:2], units[0:end:2]
+    return bytes(units)
+
+
+def has_order(text: bytes) -> bool:
+    """Whether UTF-16 begins with a byte order mark."""
+    return text.startswith((_MARKS[UTF_16LE], _MARKS[UTF_16BE]))
+
+
 def unit_bytes(encoding: str) -> int:
     """How many bytes a code unit has."""
     return 2 if encoding in WIDE else 1

@@ -4,18 +4,20 @@ such a file is a JSON object. It contains a repaired record, and the origin of t
     {"topic": "nginx", "line": "text", "host": "web1", "path": "/var/log/a.log",
      "agent": 5, "file": 7, "first": 4096, ...}
 
-"line_base64" stands for "line" if the record is not UTF-8. agent, file and first are the origin of
-the rejected record. The rejected record may itself have been a replayed one, which was rejected
-again. Then original_agent, original_file and original_first are the origin of the record that was
-rejected first. This module ignores other members. `skidway rejected export` makes such lines, and
-`skidway agent replay` makes files of them.
+"line" is text. "line_base64" is the record's bytes, in the encoding of the source; UTF-16 begins
+with a byte order mark. If a line has both, and they say the same bytes, these bytes are meant;
+otherwise somebody edited "line", and this text is meant. agent, file and first are the origin of
+the rejected record. If that record was itself replayed, original_agent, original_file and
+original_first are the origin of the record that was rejected first. Other members mean nothing
+here. `skidway rejected export` makes such lines, and `skidway agent replay` makes files of them.
+These files have "line_base64" only.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +25,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.parsing.added_fields import AddedFields
+from skidway.agent.parsing.byte_order import UTF_16, UTF_16LE, in_order
 from skidway.agent.parsing.parser import NO_MATCH, Parsed, Parser, Reject, in_places
 from skidway.errors import ConfigurationRefused
 
@@ -39,7 +42,8 @@ _DETAIL: Final = "the line is no line of a replay: skidway agent replay makes su
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A repaired record. key: the origin (agent, file, first byte) of the rejected record.
-    original: the origin of the record that was rejected first.
+    original: the origin of the record that was rejected first. is_text: whether the line is UTF-8
+    that somebody wrote, in whatever encoding its source has its lines.
     """
 
     topic: str
@@ -48,6 +52,20 @@ class Envelope:
     path: str
     key: tuple[int, int, int]
     original: tuple[int, int, int]
+    is_text: bool = field(default=False, compare=False)
+
+    def line_in(self, encoding: str) -> bytes | None:
+        """The line as a line of a source with this encoding, without a byte order mark. None if the
+        encoding does not have all characters of the text.
+        """
+        if not self.is_text:
+            return in_order(self.line, encoding)
+        text, codec = self.line.decode(), UTF_16LE if encoding == UTF_16 else encoding
+        try:
+            line = text.encode(codec)
+            return line if line.decode(codec) == text else None
+        except UnicodeError:
+            return None
 
     def text(self) -> bytes:
         """The envelope as one line of a replay's file. Equal envelopes give the same bytes."""
@@ -70,7 +88,8 @@ def read(line: bytes) -> Envelope | None:
         key = _numbers(document[name] for name in ORIGIN)
         originals = [document.get(name) for name in FIELDS]
         original = key if None in originals else _numbers(originals)
-        return Envelope(topic, _line_of(document), host, path, key, original)
+        line, is_text = _line_of(document)
+        return Envelope(topic, line, host, path, key, original, is_text)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -80,29 +99,35 @@ class ReplayParser:
     was rejected first. Fields that come from a path are found in the path of the rejected record.
     """
 
-    def __init__(self, inner: Parser, schema: pa.Schema, added: AddedFields) -> None:
-        self._inner, self._added = inner, added
+    def __init__(self, inner: Parser, schema: pa.Schema, added: AddedFields, encoding: str) -> None:
+        self._inner, self._added, self._encoding = inner, added, encoding
         self._fields = [(at, f) for at, f in enumerate(map(_of(schema), FIELDS)) if f is not None]
-        for _, field in self._fields:
-            if not types.is_int64(field.type) or not field.nullable:
+        for _, own in self._fields:
+            if not types.is_int64(own.type) or not own.nullable:
                 raise ConfigurationRefused(
-                    f"replay: the schema's field {field.name!r} takes a number of the original "
+                    f"replay: the schema's field {own.name!r} takes a number of the original "
                     'origin; it must be of the type ["null", "long"]'
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Parses the records in envelopes."""
-        found = [read(line) for line in lines.to_pylist()]
-        good = [row for row, each in enumerate(found) if each is not None]
-        rejects = [Reject(row, NO_MATCH, _DETAIL) for row, each in enumerate(found) if each is None]
-        envelopes = [each for each in found if each is not None]
-        texts = pa.array([each.line for each in envelopes], pa.binary())
+        good, envelopes, raw = [], [], []
+        rejects = []
+        for row, each in enumerate(map(read, lines.to_pylist())):
+            line = None if each is None else each.line_in(self._encoding)
+            if each is None or line is None:
+                rejects.append(Reject(row, NO_MATCH, _DETAIL))
+            else:
+                good.append(row)
+                envelopes.append(each)
+                raw.append(line)
+        texts = pa.array(raw, pa.binary())
         parsed = self._inner.parse(texts, now_ms)
         rows = [envelopes[row] for row in parsed.rows.tolist()]
         batch = self._added.add(parsed.batch, [each.path for each in rows], np.arange(len(rows)))
-        for at, field in self._fields:
+        for at, own in self._fields:
             column = pa.array([each.original[at] for each in rows], pa.int64())
-            batch = batch.append_column(field.name, column)
+            batch = batch.append_column(own.name, column)
         parsed = in_places(
             Parsed(parsed.rows, batch, parsed.event_ms, parsed.rejects), np.array(good, np.int64)
         )
@@ -122,10 +147,12 @@ def _of(schema: pa.Schema) -> Any:
     return field
 
 
-def _line_of(document: dict[str, Any]) -> bytes:
-    if "line" in document:
-        return _text(document["line"]).encode()
-    return base64.b64decode(_text(document["line_base64"]), validate=True)
+def _line_of(document: dict[str, Any]) -> tuple[bytes, bool]:
+    """The line, and whether it is text."""
+    coded = document.get("line_base64")
+    raw = None if coded is None else base64.b64decode(_text(coded), validate=True)
+    line = _text(document["line"]).encode() if raw is None or "line" in document else raw
+    return line, line != raw
 
 
 def _text(value: object) -> str:

@@ -39,7 +39,9 @@ _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
 
 class RejectedText:
-    """Applies a source's rules to its rejected lines. encoding: the encoding of the lines."""
+    """What a source's rules leave of its rejected lines. encoding: that of the lines. A masked line
+    keeps this encoding, because nobody could see that it has another one.
+    """
 
     def __init__(self, rules: Sequence[Rule], encoding: str) -> None:
         self._encoding = encoding
@@ -60,13 +62,23 @@ class RejectedText:
             line = line[: max(len(line) - HEAD_BYTES_LEFT_OUT, 0)]
         text = line.decode(self._encoding, "replace")
         masked = self._masked(text)
-        return line if masked == text else masked.encode("utf-8", "replace")
+        return line if masked == text else self._encoded(masked)
 
     def detail(self, detail: str) -> str:
         """The detail of a reject, as it may be sent."""
         if self.is_whole:
             return detail
         return WITHHELD_DETAIL if self.is_withheld else self._masked(detail)
+
+    def _encoded(self, masked: str) -> bytes:
+        """A masked text in the encoding of the lines. Text that this encoding does not have, such
+        as U+FFFD in place of bytes that are no characters, is withheld.
+        """
+        try:
+            line = masked.encode(self._encoding)
+        except UnicodeEncodeError:
+            return WITHHELD
+        return line if line.decode(self._encoding, "replace") == masked else WITHHELD
 
     def _masked(self, text: str) -> str:
         safe = text.encode("utf-8", "replace").decode()  # Arrow has no single surrogates

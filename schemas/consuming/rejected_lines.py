@@ -4,6 +4,7 @@ people can repair.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -28,8 +29,13 @@ ORIGIN: Final = ("agent", "file", "first")
 WITHHELD: Final = b"[withheld]"
 """What agents send in place of a rejected line that may contain secrets."""
 
-ENDS_MAX: Final = 2
-"""A line's terminator has at most this many bytes."""
+ENDS_MAX: Final = 6
+"""A whole line lacks at most this many of the bytes that its record's length counts: GB 18030's
+byte order mark and CRLF. If a record has only a part of its line, more bytes are missing.
+"""
+
+NUL_BYTES: Final = "nul-bytes"
+"""The reason of a record that stands for NUL bytes, and has no line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,14 @@ class RejectedLines:
 
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
     """A rejected line for people and programs that repair it: what `plain` shows, without members
-    that are null. `is_cut` is true if the record has only the beginning of the line.
+    that are null. `is_cut` is true if the record has only the beginning of the line. A line that is
+    not plain ASCII also has its bytes as `line_base64`: its source may have another encoding than
+    UTF-8, and `skidway agent replay` must see whether somebody edited `line`.
     """
     shown = {name: value for name, value in plain(dict(document)).items() if value is not None}
+    line: bytes = document["line"]
+    if not line.isascii() or b"\0" in line:
+        shown["line_base64"] = base64.b64encode(line).decode()
     return shown | ({"is_cut": True} if is_cut(document) else {})
 
 
@@ -111,7 +122,7 @@ def is_cut(document: Mapping[str, Any]) -> bool:
     The envelope of a repaired line is longer than the line, so nothing is known about a line that
     was rejected again, unless it was withheld.
     """
-    if document["line"] == WITHHELD:
+    if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True
     if document.get("original_first") is not None:
         return False

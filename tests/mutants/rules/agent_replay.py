@@ -3,6 +3,7 @@
 from mutants.mutant import Mutant
 
 COMMAND = "tests/unit/agent/commands/test_replaying.py::"
+ROUND = "tests/unit/agent/test_replay_round.py::"
 PARSER = "tests/unit/agent/parsing/test_replayed.py::"
 
 MUTANTS = (
@@ -49,5 +50,59 @@ MUTANTS = (
         """    if recipe.is_replay and recipe.multiline is None:
         return LineFramer()""",
         (f"{PARSER}test_records_of_several_lines_stay_whole",),
+    ),
+    Mutant(
+        "a big-endian line is replayed in the other byte order",
+        "agent/parsing/byte_order.py",
+        """    if not text.startswith(_MARKS[own]):
+""",
+        """    if text.startswith(b"?"):
+""",
+        (f"{ROUND}test_an_exported_line_becomes_the_row_of_its_text",),
+    ),
+    Mutant(
+        "the record of a UTF-16 line does not say its byte order",
+        "agent/parsing/byte_order.py",
+        """    return mark_of(encoding) + text if encoding in WIDE else text
+""",
+        """    return text
+""",
+        (f"{ROUND}test_an_exported_line_becomes_the_row_of_its_text",),
+    ),
+    Mutant(
+        "an edited line is UTF-8 in every source",
+        "agent/parsing/replayed.py",
+        """        if not self.is_text:
+""",
+        """        if self.line is not None:
+""",
+        (f"{ROUND}test_an_edited_line_is_text",),
+    ),
+    Mutant(
+        "a masked line is UTF-8 in every source",
+        "agent/shaping/rejected_text.py",
+        """            line = masked.encode(self._encoding)
+""",
+        """            return masked.encode()
+""",
+        (f"{ROUND}test_an_exported_line_becomes_the_row_of_its_text",),
+    ),
+    Mutant(
+        "NUL bytes in place of a line are replayed as an empty line",
+        "schemas/consuming/rejected_lines.py",
+        """ or document["reason"] == NUL_BYTES:
+""",
+        """:
+""",
+        (f"{ROUND}test_what_is_no_whole_line_is_not_replayed",),
+    ),
+    Mutant(
+        "a line that was cut by a byte looks whole",
+        "agent/batches/rejected.py",
+        """max(min(limit, line.length - ENDS_MAX - 1), 0)]
+""",
+        """limit]
+""",
+        (f"{ROUND}test_a_line_that_does_not_fit_looks_cut",),
     ),
 )

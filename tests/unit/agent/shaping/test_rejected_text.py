@@ -54,7 +54,18 @@ def test_lines_in_other_encodings_are_masked() -> None:
     made = text("mask a for cards")
     assert made.line(b"\xff 4111111111111111") == "\ufffd [card]".encode()
     assert made.line(b"\xff plain") == b"\xff plain"
-    assert text("mask a for cards", "latin-1").line(b"\xfc 4111111111111111") == "ü [card]".encode()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16le", "utf-16be", "shift-jis", "gb18030"])
+def test_a_masked_line_keeps_its_encoding(encoding: str) -> None:
+    """A masked line is in the encoding of its source, like any other rejected line. If it cannot
+    be, it is withheld."""
+    word = "表" if encoding in ("shift-jis", "gb18030") else "ü"
+    made = text("mask a for cards", encoding)
+    found = made.line(f"{word} 4111111111111111".encode(encoding))
+    assert found == f"{word} [card]".encode(encoding)
+    if encoding == "shift-jis":
+        assert made.line(b"\x81 4111111111111111") == WITHHELD
 
 
 def test_the_end_of_a_head_is_left_out() -> None:

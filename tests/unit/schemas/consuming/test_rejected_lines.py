@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
+from skidway.agent.batches import rejected
 from skidway.agent.shaping import rejected_text
-from skidway.schemas.consuming.rejected_lines import WITHHELD, Wanted, is_cut, repairable
+from skidway.schemas.consuming.rejected_lines import (
+    ENDS_MAX,
+    WITHHELD,
+    Wanted,
+    is_cut,
+    repairable,
+)
 
 
 def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, Any]:
@@ -55,6 +62,9 @@ def test_bytes_are_exported_whole() -> None:
     """A line in UTF-8 is exported as text, and every other line as base64. Members that are null
     are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
+    assert "line_base64" not in repairable(document(b"cafe", 5))
+    for line in (b"caf\xc3\xa9", b"a\0b\0"):  # their source may have another encoding
+        assert base64.b64decode(repairable(document(line, 6))["line_base64"]) == line
     found = repairable(document(b"caf\xe9", 5))
     assert "line" not in found
     assert "original_agent" not in found
@@ -63,7 +73,7 @@ def test_bytes_are_exported_whole() -> None:
 
 @pytest.mark.parametrize(
     ("line", "length", "expected"),
-    [(b"abc", 3, False), (b"abc", 4, False), (b"abc", 5, False), (b"abc", 6, True)],
+    [(b"abc", 3, False), (b"abc", 5, False), (b"abc", 9, False), (b"abc", 10, True)],
 )
 def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool) -> None:
     """A record with only the beginning of its line is marked, so that nobody replays it as if it
@@ -88,6 +98,12 @@ def test_a_withheld_line_is_not_whole() -> None:
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected run of NUL bytes counts as a cut line, because it contains no line that could be
-    replayed."""
+    """A rejected run of NUL bytes has no line that could be replayed, however short it is."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
+    assert is_cut(document(b"", 1, reason="nul-bytes"))
+    assert not is_cut(document(b"", 1))
+
+
+def test_agents_cut_so_much_that_everybody_sees_it() -> None:
+    """Agents and readers agree on how much a line lacks at least if it was cut."""
+    assert rejected.ENDS_MAX == ENDS_MAX
