@@ -41,13 +41,6 @@ MUTANTS = (
         (f"{UNBEGUN}test_an_old_empty_log_that_is_written_after_its_rotation",),
     ),
     Mutant(
-        "a file without a file id is another file if its disk has another number",
-        "agent/files/unbegun.py",
-        "        return found._replace(key=there.key)\n",
-        "        return found\n",
-        (f"{UNBEGUN}test_an_empty_log_on_a_disk_with_another_number",),
-    ),
-    Mutant(
         "an unopened file whose source is removed is forgotten without a word",
         "agent/files/tracking.py",
         "            self._disown_unopened(file)\n",
