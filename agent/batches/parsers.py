@@ -33,6 +33,8 @@ from skidway.agent.parsing.replacing import (
 )
 from skidway.agent.parsing.text_fields import TextFields, TextTimes, time_field
 from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.shaped_schemas import removed_names
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
@@ -172,6 +174,7 @@ def _json(recipe: Recipe, schema: pa.Schema) -> JsonParser:
         keeps_unreadable=recipe.time_on_error == "read_time",
         takes_extra=recipe.takes_extra,
         aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+        removed=removed_names(parse(recipe.shape)),
     )
 
 

@@ -10,6 +10,7 @@ this rule.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from pyarrow import types
 from skidway.agent.batches.program_versions import key_of
 from skidway.agent.batches.recipe import Recipe, Schema, of_source
 from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.json_lines import aliases_of
 from skidway.agent.parsing.parser import ENCODING, EXTRA, Parsed, Reject
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
@@ -72,7 +74,7 @@ class RecordShape:
         self._shaper = Shaper(rules, key_of(recipe))
         self.filters = self._shaper.filters
         self.rejected = RejectedText(rules, recipe.encoding)
-        self._private = private_names(rules)
+        self._private = _with_aliases(private_names(rules), self.parsing.schema.text)
         before = self.before.arrow_schema
         if recipe.parsed_schema and recipe.fills_by_name:
             before = Codec(whole).arrow_schema  # has also removed fields that no parser fills
@@ -120,6 +122,13 @@ class RecordShape:
             for each in extra.to_pylist()
         ]
         return pa.array(maps, extra.type)
+
+
+def _with_aliases(names: set[str], schema: str) -> set[str]:
+    """The names, with the other names that the schema gives the fields of these names."""
+    aliases = aliases_of(json.loads(schema))
+    others = {} if aliases is None else aliases.names
+    return names | {other for other, name in others.items() if name in names}
 
 
 def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:

@@ -37,6 +37,8 @@ def recipe_of(
     """
     time, multiline = source.timestamp, source.multiline
     has_names = fills_by_name(source.parser.type, source.parser.json_field)
+    parsed_schema = _parsed_schema(source, schema.text)
+    before_rules = parsed_schema or schema.text
     recipe = Recipe(
         program="",
         data=data,
@@ -60,14 +62,14 @@ def recipe_of(
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
         is_replay=isinstance(source, ReplaySource),
-        takes_extra=has_names and f'"{EXTRA}"' in schema.text,
-        takes_aliases=has_names and '"aliases"' in schema.text,
+        takes_extra=has_names and f'"{EXTRA}"' in before_rules,
+        takes_aliases=has_names and '"aliases"' in before_rules,
         columns=tuple(source.parser.columns) if source.parser.type == "csv" else (),
         delimiter=source.parser.delimiter_character,
         header=source.parser.header,
         json_field=source.parser.json_field,
         shape=(source.shape or "") if parse(source.shape or "") else "",
-        parsed_schema=_parsed_schema(source, schema.text),
+        parsed_schema=parsed_schema,
         hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
     )
     return at_present(recipe)
@@ -102,7 +104,10 @@ def _parsed_schema(source: SourceSettings, text: str) -> str:
         return _derived_before_rules(source)
     before = unshaped(text, rules)
     if fills_by_name(source.parser.type, source.parser.json_field):
-        return without_unused(before, rules, text)
+        needed = {*path_groups(source.path_patterns), *source.fields}
+        if source.parser.json_field is not None:
+            needed.update(prefix_groups(source.parser.pattern or "", source.parser.json_field))
+        return without_unused(before, rules, text, needed)
     return before
 
 

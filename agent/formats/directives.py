@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-WORD: Final = r"\S*?"
-TEXT: Final = ".*?"
+from skidway.agent.formats.layout import TEXT, WORD
+
 DIGITS: Final = r"\d+"
 
 DIRECTIVES: Final[dict[str, tuple[str, str, str]]] = {

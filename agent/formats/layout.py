@@ -6,11 +6,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from skidway.errors import ConfigurationRefused
+
+TEXT: Final = ".*?"
+WORD: Final = r"\S*?"
+
+_SOME_WORD: Final = r"\S+?"
+_BLANKS: Final = " *"
+_FEW_BLANKS: Final = " *?"
+_BEGINS_LATER: Final = "(?:[^ ].*?)??"
+_REPEATS_MAX: Final = 1000
+"""RE2 repeats a part of a pattern at most this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +96,53 @@ def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
                 f"there must be some text between {piece.name} and {following.name}, so that the "
                 f"end of {piece.name} can be found",
             )
+
+
+def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
+    """The piece with the blanks that fill its text up to its least width. is_left: whether the text
+    is at the left.
+    """
+    if is_left:
+        return [piece, Piece(piece.at, "", _BLANKS, "mark")]
+    blanks = _BLANKS
+    if piece.regex.endswith(f"{TEXT})") and width <= _REPEATS_MAX:
+        # the text may be empty; then the blank that follows in the pattern is none of these blanks
+        blanks = f" {{0,{width}}}"
+    return [Piece(piece.at, "", blanks, "mark"), piece]
+
+
+def settled(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces, such that blanks of a width never become a part of a text behind them.
+
+    Otherwise, `INFO  Cart - a - b` could be read in two ways by the pattern `%-5p %X{id} %c - %m`:
+    with the id `Cart -`, or with an empty id. Texts that may be empty do not begin with a blank
+    here. A word between two blanks is not empty.
+    """
+    found: list[Piece] = []
+    is_behind = False
+    for index, piece in enumerate(pieces):
+        rest = pieces[index + 1 :]
+        if piece.regex == _BLANKS and _text_follows(rest):
+            piece, is_behind = replace(piece, regex=_FEW_BLANKS), True
+        elif is_behind and TEXT in piece.regex and piece.kind == "text":
+            piece = replace(piece, regex=piece.regex.replace(TEXT, _BEGINS_LATER))
+        elif is_behind and WORD in piece.regex:
+            if _is_between_blanks(rest):
+                piece = replace(piece, regex=piece.regex.replace(WORD, _SOME_WORD))
+            is_behind = False
+        elif piece.kind not in ("mark", "optional") and not piece.regex.endswith("??"):
+            is_behind = is_behind and piece.name == " "
+        found.append(piece)
+    return found
+
+
+def _text_follows(pieces: Sequence[Piece]) -> bool:
+    """Whether a text that may be empty comes next, behind blanks, and something comes after it."""
+    read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
+    return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex
+
+
+def _is_between_blanks(pieces: Sequence[Piece]) -> bool:
+    """Whether only blanks come before the next directive."""
+    read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
+    return bool(read) and read[0].kind != "literal"

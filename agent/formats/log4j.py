@@ -1,7 +1,7 @@
 r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings of a regex parser.
 
     %d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n
-    (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+) * (?P<logger>\S*?)\ \-\ (?P<message>.*)
+    (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+?) *\ (?P<logger>\S*?)\ \-\ (?P<message>.*)
 
 Each directive becomes a group; the module `directives` has the groups' names. Colors and
 parentheses only enclose other directives, and become no groups. If a directive's value is any text,
@@ -28,13 +28,20 @@ from skidway.agent.formats.directives import (
     MAPS,
     NEWLINES,
     OPTIONAL,
-    TEXT,
     TRACES,
     UNBRACKETED,
     VARIABLES,
 )
 from skidway.agent.formats.java_dates import DateRefused, escaped
-from skidway.agent.formats.layout import Groups, Layout, Piece, check_order
+from skidway.agent.formats.layout import (
+    TEXT,
+    Groups,
+    Layout,
+    Piece,
+    check_order,
+    padded,
+    settled,
+)
 
 _ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
 _DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d*)(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
@@ -47,7 +54,7 @@ def compiled(pattern: str) -> Layout:
     compiler = _Compiler(text, Groups(text))
     pieces = compiler.pieces()
     check_order(compiler.groups, pieces)
-    pieces = _without_tail(pieces)
+    pieces = settled(_without_tail(pieces))
     for index, piece in enumerate(pieces):
         if piece.kind == "trace":
             compiler.groups.refuse(
@@ -220,8 +227,11 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
     """The pieces, with a piece for the blanks that fill them up to the directive's least width."""
     if not match["width"]:
         return pieces
-    blanks = Piece(match.start(), "", " *", "mark")
-    return [*pieces, blanks] if match["left"] else [blanks, *pieces]
+    width, is_left = int(match["width"]), bool(match["left"])
+    if len(pieces) == 1:
+        return padded(pieces[0], width, is_left=is_left)
+    around = padded(_mark(pieces[0].at), width, is_left=is_left)
+    return [*pieces, around[1]] if is_left else [around[0], *pieces]
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:

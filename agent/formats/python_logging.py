@@ -15,24 +15,31 @@ import re
 from typing import Final
 
 from skidway.agent.formats.java_dates import escaped
-from skidway.agent.formats.layout import Groups, Layout, Piece, check_order
+from skidway.agent.formats.layout import (
+    TEXT,
+    WORD,
+    Groups,
+    Layout,
+    Piece,
+    check_order,
+    padded,
+    settled,
+)
 
-_TEXT: Final = ".*?"
-_WORD: Final = r"\S*?"
 _ATTRIBUTES: Final = {
     "levelname": ("level", r"\w+?", "string"),
     "levelno": ("level_number", r"\d+", "int"),
-    "name": ("logger", _WORD, "string"),
-    "message": ("message", _TEXT, "string"),
+    "name": ("logger", WORD, "string"),
+    "message": ("message", TEXT, "string"),
     "process": ("pid", r"\d+", "long"),
-    "processName": ("process", _TEXT, "string"),
+    "processName": ("process", TEXT, "string"),
     "thread": ("thread_id", r"\d+", "long"),
-    "threadName": ("thread", _TEXT, "string"),
-    "taskName": ("task", _TEXT, "string"),
-    "module": ("module", _WORD, "string"),
-    "filename": ("file", _TEXT, "string"),
-    "pathname": ("path", _TEXT, "string"),
-    "funcName": ("function", _WORD, "string"),
+    "threadName": ("thread", TEXT, "string"),
+    "taskName": ("task", TEXT, "string"),
+    "module": ("module", WORD, "string"),
+    "filename": ("file", TEXT, "string"),
+    "pathname": ("path", TEXT, "string"),
+    "funcName": ("function", WORD, "string"),
     "lineno": ("line", r"\d+", "int"),
     "msecs": ("milliseconds", r"\d{3}", "string"),
     "created": ("created", r"\d+(?:\.\d+)?", "double"),
@@ -55,11 +62,12 @@ def compiled(pattern: str, date_format: str | None = None) -> Layout:
     groups = Groups(pattern)
     pieces = _pieces(groups, pattern, date_format)
     check_order(groups, pieces)
+    pieces = settled(pieces)
     if not groups.names:
         groups.refuse(0, "the pattern has no attribute such as %(message)s")
     if pieces[-1].name == "message":
         last = pieces[-1]
-        pieces[-1] = Piece(last.at, last.name, last.regex.replace(_TEXT, ".*"), last.kind)
+        pieces[-1] = Piece(last.at, last.name, last.regex.replace(TEXT, ".*"), last.kind)
     return Layout("".join(each.regex for each in pieces), groups.types, _time(groups, date_format))
 
 
@@ -86,12 +94,12 @@ def _pieces(groups: Groups, pattern: str, date_format: str | None) -> list[Piece
 def _attribute(
     groups: Groups, match: re.Match[str], at: int, date_format: str | None
 ) -> list[Piece]:
-    name, blanks = match[1], Piece(at, "", " *", "mark")
+    name = match[1]
     if name == "asctime":
         piece = Piece(at, name, groups.named("time", _date(groups, date_format)), "fixed")
     elif name in _ATTRIBUTES:
         group, regex, kind = _ATTRIBUTES[name]
-        is_text = regex in (_TEXT, _WORD) or (kind == "string" and name != "msecs")
+        is_text = regex in (TEXT, WORD) or (kind == "string" and name != "msecs")
         text = groups.named(group, regex, kind)
         piece = Piece(at, name, text, "text" if is_text else "fixed")
     else:
@@ -101,7 +109,7 @@ def _attribute(
         return [piece]
     is_left = padding.endswith("<") or (match[0][0] == "%" and "-" in padding)
     is_left = is_left or (match[0][0] == "{" and not padding)
-    return [piece, blanks] if is_left else [blanks, piece]
+    return padded(piece, int(match[3]), is_left=is_left)
 
 
 def _date(groups: Groups, date_format: str | None) -> str:

@@ -44,7 +44,8 @@ FIELDS: Final = (STREAM, TIME)
 _CRI_LINE: Final = (
     r"(?s)\A(?P<time>[0-9T:.Z+-]+) (?P<stream>stdout|stderr) (?P<tag>[PF])\S*(?: (?P<text>.*))?\z"
 )
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
+"""A string, or the beginning of one that does not end. So no byte of a line is read twice."""
 _RFC3339: Final = TimeFormat("rfc3339")
 
 

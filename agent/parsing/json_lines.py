@@ -8,7 +8,8 @@ null, `_extra` takes the value, and the field is null. In `_extra`, strings stay
 other values are written as JSON. If the object has no member for a field, the field gets its
 default, or null if it has no default and may be null. Values must have the field's type: the parser
 turns no string into a number, and no fraction into an integer. The value of a timestamp field is a
-number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused.
+number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused,
+and so are numbers that no double can be (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -16,12 +17,14 @@ The parser decodes each line separately, so that the result for a line never dep
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.parsing import (
@@ -76,12 +79,15 @@ class JsonParser:
         keeps_unreadable: bool = False,
         takes_extra: bool = False,
         aliases: Aliases | None = None,
+        removed: Collection[str] = (),
     ) -> None:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
         time, and is not rejected. takes_extra: whether the schema's field EXTRA takes members that
         fit no other field. aliases: other names of members; None if fields have no other names.
+        removed: members that need no field, because a rule removes them.
         """
-        unknown = [name for name in time_fields if schema.get_field_index(name) < 0]
+        fields = {*schema.names, *removed}
+        unknown = [name for name in time_fields if name not in fields]
         if unknown:
             raise ConfigurationRefused(
                 f"timestamp.fields names {unknown[0]!r}, which is no field of the schema"
@@ -107,7 +113,7 @@ class JsonParser:
         """Makes rows of the lines that are JSON objects and whose members fit."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
-        rows, objects = _objects(strings.to_pylist(), rejects)
+        rows, objects = _objects(strings, rejects)
         if self._aliases is not None:
             objects = [_renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
@@ -170,17 +176,18 @@ class JsonParser:
 
 
 def _objects(
-    texts: Sequence[str | None], rejects: list[Reject]
+    strings: pa.StringArray, rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
     """The row numbers and values of the texts that are JSON objects. A text is None if its line is
     already rejected.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
-    decode = _DECODER.decode
-    for row, text in enumerate(texts):
+    may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE).to_pylist()
+    for row, (text, is_odd) in enumerate(zip(strings.to_pylist(), may_be_infinite, strict=True)):
         if text is None:
             continue
+        decode = _EXACT_DECODER.decode if is_odd else _DECODER.decode
         try:
             value = decode(text) if _is_shallow(text) else _too_deep()
         except ValueError as error:
@@ -220,7 +227,19 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
+"""Each line with a number that becomes infinite matches this pattern. Only the lines that match are
+decoded with `_finite`, because it makes the decoder slower.
+"""
 
 
 def _joined(values: list[Any]) -> str | None:

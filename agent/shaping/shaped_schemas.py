@@ -11,7 +11,7 @@ may be null.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from skidway.agent.shaping import rules as r
@@ -73,36 +73,45 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
     return json.dumps(document)
 
 
-def without_unused(text: str, rules: Sequence[Rule], schema: str) -> str:
+def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
     """The schema before the rules, without the removed fields that no rule needs: the named schema
     does not have such a field, and no rule asks for its value. A JSON parser leaves out such
     members itself, so they may have any type. text: the schema before the rules. schema: the schema
-    that the source names.
+    that the source names. needed: the fields that something other than the record's members fills,
+    such as the groups of `path.pattern`.
     """
     given = {each["name"] for each in json.loads(schema)["fields"]}
     seen = set().union(*map(_seen, rules))
-    removed = {x.name for rule in rules if isinstance(rule, r.Remove) for x in rule.fields}
     document = json.loads(text)
-    unused = removed - given - seen
+    unused = removed_names(rules) - given - seen - set(needed)
     document["fields"] = [each for each in document["fields"] if each["name"] not in unused]
     return json.dumps(document)
 
 
+def removed_names(rules: Sequence[Rule]) -> set[str]:
+    """The names of the fields that rules remove."""
+    return {x.name for rule in rules if isinstance(rule, r.Remove) for x in rule.fields}
+
+
 def private_names(rules: Sequence[Rule]) -> set[str]:
-    """The names, as the parser knows them, of the fields that a rule masks, hashes or removes."""
-    before: dict[str, str] = {}
-    found: set[str] = set()
+    """The names of the fields that a rule masks, hashes or removes: their names in the records, and
+    those that rules give them. A member that has one of these names contains the same secret.
+    """
+    names_of: dict[str, set[str]] = {}
+    private: list[set[str]] = []
     for rule in rules:
         names: Sequence[r.Field] = ()
         match rule:
             case r.Rename(field, to):
-                before[to.name] = before.pop(field.name, field.name)
+                own = names_of.pop(field.name, {field.name})
+                own.add(to.name)
+                names_of[to.name] = own
             case r.Mask(field) | r.MaskMatching(field):
                 names = (field,)
             case r.Hash(fields) | r.Remove(fields):
                 names = fields
-        found.update(before.get(field.name, field.name) for field in names)
-    return found
+        private += [names_of.setdefault(field.name, {field.name}) for field in names]
+    return set().union(*private)
 
 
 def _seen(rule: Rule) -> set[str]:

@@ -17,9 +17,12 @@ from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
+from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.shaped_schemas import private_names
 from skidway.agent.values.intents import Intent, Reading
 from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode
@@ -134,6 +137,7 @@ def preview(
         )
         if count
     ]
+    notes += _notes_of_path(source)
     rows = sorted(found, key=lambda each: each.first)
     return Preview(rows, pressed.rejected, tuple(notes), _filtered(pressed))
 
@@ -144,6 +148,22 @@ def _filtered(pressed: Pressed) -> tuple[PreviewedFiltered, ...]:
         return ()
     columns = zip(found.first.tolist(), found.length.tolist(), found.rule.tolist(), strict=True)
     return tuple(PreviewedFiltered(first, size, found.rules[rule]) for first, size, rule in columns)
+
+
+def _notes_of_path(source: SourceSettings) -> list[str]:
+    """Says that the path is sent whole, if rules treat its groups as private. The groups that
+    Kubernetes gives a path are no secrets, so they are not meant.
+    """
+    if source.path_pattern is None:
+        return []
+    groups = path_groups((source.path_pattern,))
+    private = sorted(private_names(parse(source.shape or "")) & {*groups})
+    if not private:
+        return []
+    return [
+        f"Rules mask, hash or remove {', '.join(private)}, but rejected records and the audit have "
+        "the whole path of the file."
+    ]
 
 
 def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:

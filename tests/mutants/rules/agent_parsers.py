@@ -5,6 +5,7 @@ from mutants.mutant import Mutant
 CSV = "tests/unit/agent/parsing/test_csv_lines.py::"
 LOGFMT = "tests/unit/agent/parsing/test_logfmt.py::"
 PREFIXED = "tests/unit/agent/parsing/test_prefixed_json.py::"
+JSON = "tests/unit/agent/parsing/test_json_lines.py::"
 LOG4J = "tests/unit/agent/test_log4j.py::"
 
 MUTANTS = (
@@ -56,5 +57,19 @@ MUTANTS = (
         '        if piece.kind == "text" and following.kind not in ("literal", "optional"):\n',
         '        if piece.kind == "text" and following.kind == "trace":\n',
         (f"{LOG4J}test_patterns_that_nobody_can_read_back_are_refused",),
+    ),
+    Mutant(
+        "the blanks of a width become an empty value beside them",
+        "agent/formats/layout.py",
+        "        if piece.regex == _BLANKS and _text_follows(rest):\n",
+        "        if piece.regex == _BLANKS and _text_follows([]):\n",
+        (f"{LOG4J}test_an_empty_value_is_read_as_empty",),
+    ),
+    Mutant(
+        "a number that no double can be becomes infinity",
+        "agent/parsing/json_lines.py",
+        "    if math.isinf(number):\n",
+        "    if math.isnan(number):\n",
+        (f"{JSON}test_numbers_that_no_double_can_be_are_refused",),
     ),
 )

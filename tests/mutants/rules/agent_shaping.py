@@ -12,6 +12,27 @@ FILTERED = "tests/unit/audit/judgement/test_filtered.py"
 
 MUTANTS = (
     Mutant(
+        "a private member reaches the further members by an alias",
+        "agent/batches/shape.py",
+        "    return names | {other for other, name in others.items() if name in names}\n",
+        "    return names\n",
+        (f"{SHAPE}::test_private_keys_do_not_reach_extra_by_another_name",),
+    ),
+    Mutant(
+        "a private member reaches the further members by its new name",
+        "agent/shaping/shaped_schemas.py",
+        "                own.add(to.name)\n",
+        "",
+        (f"{SHAPE}::test_names_of_private_fields_through_renames",),
+    ),
+    Mutant(
+        "further members are lost if their field gets another name",
+        "agent/batches/source_recipes.py",
+        """has_names and f'"{EXTRA}"' in before_rules""",
+        """has_names and f'"{EXTRA}"' in schema.text""",
+        (f"{SHAPE}::test_further_keys_may_get_another_name",),
+    ),
+    Mutant(
         "filtered bytes do not enter the ledger",
         "agent/delivery/progress.py",
         "            tracked.tally.filtered += outcome.filtered_bytes\n",

@@ -244,3 +244,85 @@ def test_patterns_that_nobody_can_read_back_are_refused(
 def test_the_names_of_dates_are_known(name: str) -> None:
     """The agent can read the dates of every named date pattern, such as ABSOLUTE or COMPACT."""
     assert log4j.compiled(f"%d{{{name}}} %m").pattern
+
+
+EMPTY = "%d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %X{requestId} %c{1} - %m%n"
+
+
+def fields(pattern: str, line: str, *names: str) -> list[Any]:
+    made = read(pattern, f"{line}\n")
+    assert made.rejects == []
+    return [made.rows[0].row[name] for name in names]
+
+
+@pytest.mark.parametrize("level", ["INFO ", "ERROR"])
+@pytest.mark.parametrize("key", ["", "4711", "a b"])
+def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
+    """A row has the fields that the program wrote, even if the value of an MDC key is empty and the
+    message contains the literal texts of the pattern."""
+    line = f"2026-11-24 00:08:15,462 [main] {level} {key} CartRepository - a - b"
+    names = "level", "requestId", "logger", "message"
+    assert fields(EMPTY, line, *names) == [level.strip(), key, "CartRepository", "a - b"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "expected"),
+    [
+        ("%-5p %X{a} %X{b} %c - %m", "INFO    x.Y - a - b", ["INFO", "", "", "x.Y", "a - b"]),
+        ("%-5p %X{a} %X{b} %c - %m", "ERROR   x.Y - a - b", ["ERROR", "", "", "x.Y", "a - b"]),
+        ("%-5p %X{a} %X{b} [%c] %m", "ERROR 1  [x.Y] [b] c", ["ERROR", "1", "", "x.Y", "[b] c"]),
+        ("%p %9X{a} %-4X{b} %c - %m", "WARN" + " " * 16 + "x.Y - a - b",
+         ["WARN", "", "", "x.Y", "a - b"]),
+        ("%p %9X{a} %-4X{b} %c - %m", "WARN        47 1    x.Y - a - b",
+         ["WARN", "47", "1", "x.Y", "a - b"]),
+        ("%-5p %9X{a} %X{b} %c %m", "INFO" + " " * 13 + "x.Y a b", ["INFO", "", "", "x.Y", "a b"]),
+    ],
+)  # fmt: skip
+def test_empty_values_beside_blanks_of_widths(pattern: str, line: str, expected: list[str]) -> None:
+    """Blanks that fill a text up to its width never become a part of an empty text beside them."""
+    assert fields(pattern, line, "level", "a", "b", "logger", "message") == expected
+
+
+def test_blanks_at_the_beginning_of_a_message() -> None:
+    """A message keeps the blanks at its beginning, unless it follows a text that has a width."""
+    assert fields("%p %m%n", "INFO   a  b", "message") == ["  a  b"]
+    assert fields("%-5p - %m%n", "INFO  -   a  b", "message") == ["  a  b"]
+    assert fields("%-5p %m%n", "INFO  a  b", "message") == ["a  b"]
+    assert fields("%-5p %c %m%n", "INFO  x.Y  a", "logger", "message") == ["x.Y", " a"]
+    assert fields("%-5p %X{a} %m%n", "INFO   a  b", "a", "message") == ["", "a  b"]
+
+
+@given(
+    st.sampled_from(["%-5p", "%p", "%5p", "%-7p"]),
+    st.sampled_from(["%X{a}", "%8X{a}", "%-8X{a}"]),
+    st.sampled_from(["%c", "%-12c", "%12c"]),
+    st.sampled_from([" - ", " | ", ": "]),
+    st.sampled_from(["INFO", "ERROR", "WARNING"]),
+    st.text("ab9-", max_size=9).map(lambda each: each.strip("-")),
+    st.text("abc.", min_size=1, max_size=14),
+    st.lists(st.sampled_from(["a", " - ", " | ", ": ", "[", "INFO", " "]), max_size=6),
+)
+def test_messages_with_the_texts_of_the_pattern(
+    level: str,
+    key: str,
+    logger: str,
+    between: str,
+    name: str,
+    value: str,
+    who: str,
+    said: list[str],
+) -> None:
+    """Events with empty or short MDC values, and with messages that contain the literal texts of
+    the pattern, are read back right."""
+    message = "".join(said)
+    parts = [(level, name), (key, value), (logger, who)]
+    line = " ".join(filled(part, text) for part, text in parts) + between + message
+    found = fields(f"{level} {key} {logger}{between}%m%n", line, "level", "a", "logger", "message")
+    assert found == [name, value, who, message]
+
+
+def filled(directive: str, text: str) -> str:
+    """The text with the blanks that a directive's width asks for."""
+    width = directive.strip("%")
+    width = width[: len(width) - len(width.lstrip("-0123456789"))]
+    return text.ljust(int(width[1:])) if width[:1] == "-" else text.rjust(int(width or 0))

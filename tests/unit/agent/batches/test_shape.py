@@ -14,7 +14,10 @@ from skidway.agent.batches.press import Press, Pressed
 from skidway.agent.batches.program_versions import at_present
 from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
+from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.shaped_schemas import private_names
+from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 from skidway.schemas.single_object import schema_text
@@ -31,7 +34,7 @@ def rows(made: Recipe, pressed: Pressed) -> list[dict[str, Any]]:
     return list(Codec(made.schema.text).decode(values).batch.to_pylist())
 
 
-def given(fields: list[dict[str, Any]], **source: Any) -> Recipe:
+def given(fields: list[dict[str, Any]], /, **source: Any) -> Recipe:
     """Returns the recipe of a source with a given schema."""
     text = json.dumps({"type": "record", "name": "logs", "fields": fields})
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="logs", **source)
@@ -183,3 +186,106 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
 def test_rules_that_are_only_comments_are_no_rules() -> None:
     """If the text of the rules has only comments, the recipe is the same as without rules."""
     assert recipe(shape="# nothing\n\n") == recipe()
+
+
+EXTRA = member("_extra", {"type": "map", "values": "string"}, default={})
+
+
+def maybe(name: str, **more: Any) -> dict[str, Any]:
+    return member(name, ["null", "string"], default=None, **more)
+
+
+@pytest.mark.parametrize("kind", ["json", "logfmt", "prefixed"])
+def test_further_keys_may_get_another_name(kind: str) -> None:
+    """No text of a record is lost in silence: keys without a field are kept, even if a rule renames
+    the field that takes them."""
+    parsers = {
+        "json": (ParserSettings(type="json"), b'{"a": "1", "b": "2"}\n'),
+        "logfmt": (ParserSettings(type="logfmt"), b"a=1 b=2\n"),
+        "prefixed": (
+            ParserSettings(type="regex", pattern=r"(?P<a>\S+) (?P<j>\{.*\})", json_field="j"),
+            b'1 {"b": "2"}\n',
+        ),
+    }
+    parser, line = parsers[kind]
+    fields = [maybe("a"), {**EXTRA, "name": "others"}]
+    made = given(fields, parser=parser, shape="rename _extra to others")
+    assert rows(made, press(made, reading(line))) == [{"a": "1", "others": [("b", "2")]}]
+
+
+@pytest.mark.parametrize("kind", ["json", "logfmt"])
+def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
+    """What rules mask, hash or remove is not sent in `_extra`, whether the record uses an alias of
+    the field, or the name that a rule gives the field."""
+
+    def line(**pairs: str) -> bytes:
+        if kind == "json":
+            return json.dumps(pairs).encode() + b"\n"
+        return " ".join(f"{name}={value}" for name, value in pairs.items()).encode() + b"\n"
+
+    parser = ParserSettings(type=kind)
+    count = member("ssn", ["null", "long"], default=None, aliases=["SSN"])
+    made = given([maybe("level"), count, EXTRA], parser=parser, shape="remove ssn")
+    found = rows(made, press(made, reading(line(level="a", SSN="078-05-1120"))))
+    assert found == [{"level": "a", "ssn": None, "_extra": []}]
+    made = given(
+        [maybe("message"), maybe("at"), EXTRA],
+        parser=parser,
+        shape="rename msg to message\nmask message for cards\nremove x\nrename when to at",
+    )
+    found = rows(made, press(made, reading(line(msg="a", message="4111111111111111", at="b"))))
+    assert found == [{"message": "a", "at": None, "_extra": [("at", "b")]}]
+
+
+def test_names_of_private_fields_through_renames() -> None:
+    """A private field is known by its names before and after the renames, wherever the rule
+    stands."""
+    for text, names in (
+        ("rename a to b\nmask b for cards\nrename b to c", {"a", "b", "c"}),
+        ("mask a for cards\nrename a to b\nrename c to a", {"a", "b"}),
+        ("rename a to b\nrename c to a\nremove a", {"a", "c"}),
+    ):
+        assert private_names(parse(text)) == names
+
+
+def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
+    """Settings that the documentation allows are not refused: the time, groups of the path, and
+    groups before a JSON object may be removed from records whose schema lacks them."""
+    fields = [maybe("message"), EXTRA]
+    for ts in ('"2020-01-01T00:00:00Z"', "1577836800"):
+        form = "rfc3339" if ts[0] == '"' else "epoch"
+        made = given(
+            fields,
+            parser=ParserSettings(type="json"),
+            timestamp=TimestampSettings(fields=["ts"], format=form),
+            shape="remove ts",
+        )
+        found = press(made, reading(b'{"ts": %s, "message": "x"}\n' % ts.encode()))
+        assert rows(made, found) == [{"message": "x", "_extra": []}]
+        assert [each.timestamp for each in records(found)] == [1_577_836_800_000]
+    wrapped = json.dumps({"message": "x"}).encode()
+    made = given(
+        fields, parser=ParserSettings(type="json"), container="cri",
+        shape="remove pod, namespace, container, container_stream",
+    )  # fmt: skip
+    line = b"2026-11-20T08:15:01.66Z stdout F " + wrapped + b"\n"
+    assert rows(made, press(made, reading(line))) == [{"message": "x", "_extra": []}]
+    made = given(
+        fields, fields={"env": "prod"}, shape="remove level, env",
+        parser=ParserSettings(type="regex", pattern=r"(?P<level>\S+) (?P<j>\{.*)", json_field="j"),
+    )  # fmt: skip
+    assert rows(made, press(made, reading(b"INFO " + wrapped + b"\n"))) == [
+        {"message": "x", "_extra": []}
+    ]
+
+
+def test_a_private_group_of_the_path_is_noted() -> None:
+    """Whoever tries rules learns that the whole path of a file is sent, even if a rule keeps a
+    group of the path out of the rows."""
+    source = SourceSettings(
+        topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
+    )
+    made = preview(source, b"x\n", "/log/ann/a")
+    assert [row.row for row in made.rows] == [{"line": "x"}]
+    assert "remove user" in made.notes[0]
+    assert preview(replace(source, shape=None), b"x\n", "/log/ann/a").notes == ()

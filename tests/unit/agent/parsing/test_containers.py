@@ -4,6 +4,7 @@ The agent unwraps the lines and joins their parts."""
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skidway.agent.parsing import lines
+from skidway.agent.parsing import containers, lines
 from skidway.agent.parsing.containers import CRI, DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.multiline import CONTINUATION, END, START, JoiningFramer, Rule
@@ -254,3 +255,13 @@ def test_what_follows_never_changes_a_whole_record(
         whole = framer.frame(data[:end], np.array([end])).end.tolist()
         grown = framer.frame(everything, np.array([len(everything)])).end.tolist()
         assert grown[: len(whole)] == whole
+
+
+def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
+    """A line of any bytes costs the agent a time that grows with its length: a string that does not
+    end is read once, however many quotation marks it has. Brackets in strings do not count."""
+    begin = time.process_time()
+    assert not containers._is_shallow(b"{" * 201 + b'"' + b'\\"' * 300_000)
+    assert time.process_time() - begin < 5
+    assert containers._is_shallow(b'{"log": "' + b'[\\"{' * 300 + b'"}')
+    assert not containers._is_shallow(b'{"log": "\\"", "x": ' + b"[" * 201)

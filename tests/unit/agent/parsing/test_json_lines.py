@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser, aliases_of
-from skidway.agent.parsing.parser import NO_TIME, Parsed
+from skidway.agent.parsing.parser import NO_TIME, NOT_JSON, Parsed
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -220,3 +220,18 @@ def test_a_time_that_is_no_field_is_refused() -> None:
     the settings are refused, so that a misspelt name is noticed."""
     with pytest.raises(ConfigurationRefused, match="'tiem', which is no field of the schema"):
         parse(time_fields=["tiem"], time_format=TimeFormat("rfc3339"))
+
+
+def test_numbers_that_no_double_can_be_are_refused() -> None:
+    """A row never has an infinite number that no program wrote: such a line is rejected. Large
+    numbers, and texts that look like such numbers, are read."""
+    lines = [
+        b'{"x": 1e400}', b'{"x": -1E+400}', b'{"other": [1e999]}', b'{"x": 1%s.0}' % (b"0" * 400),
+        b'{"x": 1e308}', b'{"x": 1e0003}', b'{"x": 2, "text": "1e400"}',
+    ]  # fmt: skip
+    schema = pa.schema([pa.field("x", pa.float64())])
+    parsed = JsonParser(schema, {}).parse(pa.array(lines, pa.binary()), 0)
+    assert parsed.batch.column("x").to_pylist() == [1e308, 1000.0, 2.0]
+    assert [(each.row, each.reason) for each in parsed.rejects] == [
+        (row, NOT_JSON) for row in range(4)
+    ]
