@@ -260,7 +260,8 @@ class Press:
         return [
             (owner, replace(
                 x,
-                line=text.line(x.line, is_head=x.length - len(x.line) > longer),
+                line=text.unreadable(x.line) if x.reason == ENCODING
+                else text.line(x.line, is_head=x.length - len(x.line) > longer),
                 detail=x.detail if x.reason in _PLAIN else text.detail(x.detail),
             ))
             for owner, x in refused
