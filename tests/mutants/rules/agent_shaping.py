@@ -141,6 +141,13 @@ MUTANTS = (
         ("tests/unit/agent/shaping/test_rejected_text.py",),
     ),
     Mutant(
+        "a line in another encoding is masked as if it were text",
+        "agent/batches/press.py",
+        "text.unreadable(x.line) if x.reason == ENCODING",
+        "text.unreadable(x.line) if x.reason == NUL_BYTES",
+        (f"{FILTERS}::test_a_rejected_line_in_another_encoding_keeps_no_secret",),
+    ),
+    Mutant(
         "the collector keeps no filtered records",
         "audit/evidence/ledger_rows.py",
         "        if sums.filtered:\n",
