@@ -261,7 +261,8 @@ class Press:
         return [
             (owner, replace(
                 x,
-                line=text.line(x.line, is_head=x.is_head),
+                line=text.unreadable(x.line) if x.reason == ENCODING
+                else text.line(x.line, is_head=x.is_head),
                 detail=x.detail if x.reason in _PLAIN else text.detail(x.detail),
             ))
             for owner, x in refused

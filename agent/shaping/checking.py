@@ -21,6 +21,7 @@ from skidway.agent.shaping.words import ShapeRefused, refusal
 
 _NAMES_SHOWN = 30
 _INT_64 = 1 << 63
+_PROBES = ("", "ab", "xy", "09", "--", ". ,")
 
 
 def check(text: str, rules: Sequence[Rule], schema: pa.Schema) -> pa.Schema:
@@ -80,7 +81,7 @@ class _Check:
 
     def mask_pattern(self, rule: r.MaskMatching) -> None:
         self.pattern(rule.pattern, rule.place)
-        if pc.match_substring_regex(pa.array([""]), rule.pattern)[0].as_py():
+        if _finds_nothing(rule.pattern):
             said = "this pattern also finds an empty text, so there would be nothing to mask"
             raise self._refused(rule.place, said)
 
@@ -162,6 +163,17 @@ class _Check:
 
     def _refused(self, place: Place, reason: str) -> ShapeRefused:
         return refusal(self._lines, place, reason)
+
+
+def _finds_nothing(pattern: str) -> bool:
+    """Whether a pattern finds a place without text, as a boundary of words is."""
+    probes = pa.array(_PROBES)
+    found = pc.match_substring_regex(probes, pattern)
+    rest = pc.replace_substring_regex(probes, pattern, "")
+    return any(
+        finds and left == probe
+        for finds, left, probe in zip(found.to_pylist(), rest.to_pylist(), _PROBES, strict=True)
+    )
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -4,8 +4,10 @@
              blank or one dash between them
     ibans    international bank account numbers with correct check digits
     emails   name@example.org
-    keys     AWS access key ids, private keys in PEM, and values such as password=...
-    tokens   values of Authorization, Bearer and token=..., JSON web tokens, GitHub's and others
+    keys     AWS access key ids, private keys in PEM, values such as password=..., and passwords in
+             URLs
+    tokens   values of Authorization, Bearer, Cookie and token=..., JSON web tokens, GitHub's and
+             others
     ips      addresses of IPv4 and IPv6
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
@@ -22,18 +24,41 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_QUOTED = r'"(?:[^"\\]|\\.)*(?:"|\z)|' + r"'(?:[^'\\]|\\.)*(?:'|\z)"
-_VALUE = rf"""({_QUOTED}|\\"(?:[^"\\]|\\[^"])*(?:\\"|\z)|[^\s"'&]+)"""
-_IS = r"""(?:\\?["'])?\s*[=:]\s*"""
+_BETWEEN = r"\s*[=:]\s*"
+_IS = rf"""(?:\\?["'])?{_BETWEEN}"""
 _PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
 _PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY-----"
 _NAMES_OF_KEYS = (
-    r"pass(?:word|wd|phrase)|secret|(?:api|access|secret|private|encryption)[_-]?key|credentials?"
+    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_)cv[vc]2?"
+    r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
+_URL_USER = r"""://[^\s/:@"'<>]*:"""
+
+
+def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
+    """Patterns for the values behind names, each with its replacement. Quotes around a value stay,
+    and a number behind a quoted name gets the quotes of the name, so JSON stays JSON.
+    """
+    name = rf"(?i)((?:{names})s?"
+    quoted_name = rf"""{name}(\\*["']){_BETWEEN})"""
+    is_value = rf"{name}{_IS})"
+    return (
+        (rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2'),
+        (rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2"),
+        (rf'{is_value}\\"(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*(\\"|\z)', rf'\1\\"{shown}\2'),
+        (rf'{name}(?:\\*")?{_BETWEEN})(\\\\+")(?:[^"\\]|\\+[^"\\])*(\\*"|\z)', rf"\1\2{shown}\3"),
+        (rf"{name}(?:\\*[\"'])?{_BETWEEN})(\\+')(?:[^'\\]|\\+[^'\\])*(\\*'|\z)", rf"\1\2{shown}\3"),
+        (rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]"),
+        (
+            rf"{quoted_name}(?:-?[0-9][0-9.eE+-]*|true|false|null)([\s,}}\]]|\z)",
+            rf"\1\2{shown}\2\3",
+        ),
+        (rf"{quoted_name}[^\s\"'&\\{{\[][^\s\"'&]*", rf"\1{shown}"),
+        (rf"{name}{_BETWEEN})(?:[^\s\"'&\\]|\\+[^\"'\\\s&])[^\s\"'&]*", rf"\1{shown}"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +78,13 @@ class Kind:
         found = pc.match_substring_regex(texts, self.hint).fill_null(False)
         if not pc.any(found).as_py():
             return texts
+        some = texts.filter(found)
         for pattern, replacement in self.patterns:
-            texts = pc.replace_substring_regex(texts, pattern, replacement)
-        if self.replace is None:
-            return texts
-        rows = np.flatnonzero(np.asarray(found))
-        new = [self.replace(text, self.shown) for text in texts.take(pa.array(rows)).to_pylist()]
-        return pc.replace_with_mask(texts, found, pa.array(new, pa.string()))
+            some = pc.replace_substring_regex(some, pattern, replacement)
+        if self.replace is not None:
+            new = [self.replace(text, self.shown) for text in some.to_pylist()]
+            some = pa.array(new, pa.string())
+        return pc.replace_with_mask(texts, found, some)
 
 
 # --- cards ------------------------------------------------------------------------------------
@@ -178,7 +203,8 @@ def _iban_end(text: str, begin: int) -> int | None:
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-_IPV6_LIKE = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,}[0-9A-Fa-f:.]*(?![\w:])")
+# The look ahead is bounded, and then one class takes the rest: no text has two ways to match.
+_IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8
 _IPV6_COLONS = (6, 7)  # in an address without ::, with and without IPv4 at its end
@@ -220,24 +246,27 @@ def _is_ipv6(text: str) -> bool:
 KINDS: Final[Mapping[str, Kind]] = {
     "cards": Kind("[card]", _CARD_LIKE, replace=mask_cards),
     "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2} ?[A-Z0-9]", replace=mask_ibans),
+    "keys": Kind(
+        "[key]",
+        rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY|{_URL_USER}",
+        (
+            (rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
+            (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
+            (rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@"),
+            *_values(_NAMES_OF_KEYS, "[key]"),
+            (rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2'),
+            (rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2"),
+            (rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
+        ),
+    ),
     "emails": Kind(
         "[email]",
         "@",
         ((r"[\pL\pN._%+'-]+@(?:[\pL\pN-]+\.)+\pL{2,}", "[email]"),),
     ),
-    "keys": Kind(
-        "[key]",
-        rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY",
-        (
-            (rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
-            (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
-            (rf"(?i)((?:{_NAMES_OF_KEYS})s?{_IS}){_VALUE}", r"\1[key]"),
-            (rf"(?i)(\bpwd{_IS})(?:{_QUOTED}|[^\s\"'&/][^\s\"'&]*)", r"\1[key]"),
-        ),
-    ),
     "tokens": Kind(
         "[token]",
-        r"(?i)authorization|bearer|token|eyJ|gh[pousr]_|glpat-|xox[abprs]-",
+        r"(?i)authorization|bearer|token|cookie|eyJ|gh[pousr]_|glpat-|xox[abprs]-",
         (
             (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
             (r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
@@ -247,7 +276,12 @@ KINDS: Final[Mapping[str, Kind]] = {
                 r"\1[token]",
             ),
             (r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
-            (rf"(?i)(token{_IS}){_VALUE}", r"\1[token]"),
+            (
+                rf"(?i)(cookie{_IS}(?:\\?[\"'])?)[^\s\"'\\;=]+="
+                r"""(?:[^"'\\\r\n=]|="[^"\r\n,:]*"|=)*""",
+                r"\1[token]",
+            ),
+            *_values("token", "[token]"),
         ),
     ),
     "ips": Kind(

@@ -4,10 +4,15 @@ A rejected line has no fields to which the rules of `shape` could be applied. Bu
 it must not be sent. So the rules have this effect on the whole text of the line:
 
 * All rules `mask FIELD for` and `mask FIELD matching` are applied to the whole text, whichever
-field they name. * The text is withheld (not sent at all) if a rule hashes or removes a field,
-because nobody knows where in the text the field is. It is also withheld if a pattern to mask has an
-anchor (such as `^` or `$`), because the anchor has another meaning in the whole text than in a
-field.
+  field they name.
+* The text is withheld (not sent at all) if a rule hashes or removes a field, because nobody knows
+  where in the text the field is. It is also withheld if a pattern to mask has an anchor (such as
+  `^` or `$`), because the anchor has another meaning in the whole text than in a field.
+* The text is withheld if the masks cannot see in it what they would see in a field: if they find
+  more in the text without its escapes, if the text has characters NUL (as UTF-16 has that was read
+  as UTF-8), or if the line is not in the encoding of its source.
+* Of the head of a line, the end is left out, and the head is withheld if a private text may be
+  longer than this end, or if a pattern may need text behind the head.
 
 The detail of a reject (a sentence about the error) may quote a value of the line, so it is treated
 in the same way as the text.
@@ -24,6 +29,7 @@ import pyarrow as pa
 from skidway.agent.shaping import rules as r
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.rules import Rule
+from skidway.agent.shaping.unescaped import WAYS
 
 WITHHELD: Final = b"[withheld]"
 """The line of a reject whose text is withheld."""
@@ -34,6 +40,9 @@ HEAD_BYTES_LEFT_OUT: Final = 4_096
 """If only the head (the first bytes) of a line is known, the head may end inside a private text,
 whose first part no mask recognizes. So this many bytes at the end of the head are not sent.
 """
+
+_OUTSIDE_TOKENS = re.compile(r"[^\w.%+'@=/-]")
+"""A character that ends every token, key and address that a kind recognizes."""
 
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
@@ -59,16 +68,51 @@ class RejectedText:
         if self.is_withheld:
             return WITHHELD
         if is_head:
+            if self._may_cut(line):
+                return WITHHELD
             line = line[: max(len(line) - HEAD_BYTES_LEFT_OUT, 0)]
         text = line.decode(self._encoding, "replace")
         masked = self._masked(text)
+        if "\0" in text or self._hides(text, masked):
+            return WITHHELD
         return line if masked == text else self._encoded(masked)
 
     def detail(self, detail: str) -> str:
         """The detail of a reject, as it may be sent."""
         if self.is_whole:
             return detail
-        return WITHHELD_DETAIL if self.is_withheld else self._masked(detail)
+        if self.is_withheld:
+            return WITHHELD_DETAIL
+        masked = self._masked(detail)
+        return WITHHELD_DETAIL if self._hides(detail, masked) else masked
+
+    def unreadable(self, line: bytes) -> bytes:
+        """The part that may be sent of a line that is not in the encoding of its source. The masks
+        cannot read such a line.
+        """
+        return line if self.is_whole else WITHHELD
+
+    def _may_cut(self, head: bytes) -> bool:
+        """Whether a private text may begin before the end that is left out of a head. A pattern may
+        find a text of any length; a token has no blanks, quotes and other signs.
+        """
+        if self._patterns:
+            return True
+        end = head[-HEAD_BYTES_LEFT_OUT:].decode(self._encoding, "replace")
+        return _OUTSIDE_TOKENS.search(end.replace("\ufffd", "")) is None
+
+    def _hides(self, text: str, masked: str) -> bool:
+        """Whether the escapes of a text hide something from the masks. masked: the masked text."""
+        for way in WAYS:
+            plain, plain_masked = text, masked
+            for step in way:
+                before, plain, plain_masked = plain, step(plain), step(plain_masked)
+                if plain == before:
+                    break
+                found = self._masked(plain)
+                if found not in (plain, plain_masked):
+                    return True
+        return False
 
     def _encoded(self, masked: str) -> bytes:
         """A masked text in the encoding of the lines. Text that this encoding does not have, such

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-SHAPE_VERSION: Final = 1
+SHAPE_VERSION: Final = 2
 """Increase this version if a change to Skidway's own code makes the same rules give another result
 for the same record. tests/unit/agent/shaping/test_shaper.py checks this with known records.
 """

@@ -23,6 +23,7 @@ _WORD = re.compile(
     re.VERBOSE,
 )
 _LABEL = re.compile(r"(?P<label>[\w.-]+)")
+_HALF = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r'\\(["\\])')
 
 
@@ -56,6 +57,9 @@ def words_of(lines: list[str], number: int) -> list[Word]:
     from 1. Raises ShapeRefused.
     """
     line = lines[number - 1]
+    if not line.isascii() and (half := _HALF.search(line)):
+        said = f"line {number}, column {half.start() + 1}: half of a surrogate pair"
+        raise ShapeRefused(f"shape, {said} is no character")
     words: list[Word] = []
     at = 0
     while True:

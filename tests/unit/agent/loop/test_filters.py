@@ -178,3 +178,14 @@ def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
         world.settle()
         (row,) = rejected_rows(world.brokers)
         assert (row["line"], row["reason"]) == (shown, "no-match")
+
+
+def test_a_rejected_line_in_another_encoding_keeps_no_secret() -> None:
+    """Masks cannot read a line that is not in its source's encoding, so only its position and the
+    reason are sent."""
+    world = made("mask line for keys", parser=ParserSettings(type="regex", pattern="(?P<line>.*)"))
+    world.files.append(A, b"p\xe4ssword password=x\n")
+    world.start()
+    world.settle()
+    (row,) = rejected_rows(world.brokers)
+    assert (row["line"], row["reason"]) == (WITHHELD, "encoding")

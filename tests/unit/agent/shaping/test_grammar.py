@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.shaping import rules as r
+from skidway.agent.shaping.checking import check_patterns
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.kinds import KINDS
 from skidway.agent.shaping.rules import Condition, Rule, text_of
@@ -17,7 +18,7 @@ EXAMPLE = r"""
 drop level = "DEBUG" and not path starts with "/pay" as debug
 keep status >= 200 as sane   # a comment behind a rule
 sample 1/100 where status < 400 as ok-requests
-mask message for cards, ibans, emails, keys, tokens, ips
+mask message for cards, ibans, keys, emails, tokens, ips
 mask message matching "secret=\\S+"
 hash user, client_ip
 rename msg to message
@@ -181,3 +182,21 @@ def test_a_source_has_a_limited_number_of_rules() -> None:
     """A source with more than 200 rules is refused, because each rule has counts of its own."""
     with pytest.raises(ShapeRefused, match="at most 200 rules"):
         parse("\n".join(f"drop a = {number}" for number in range(201)))
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    """Half a surrogate pair, which YAML can write, is refused with a sentence."""
+    for rule in ('drop line = "\ud800"', 'sample 1/2 as "\udfff"'):
+        with pytest.raises(ShapeRefused, match="half of a surrogate pair") as refused:
+            parse(rule)
+        str(refused.value).encode()
+
+
+def test_a_mask_of_places_without_text_is_refused() -> None:
+    """A pattern that finds a boundary and no text is refused, because there is nothing to mask."""
+    for pattern in (r"\b", r"\B", r"[0-9]+|\b"):
+        shape = f'mask line matching "{pattern}"'
+        with pytest.raises(ShapeRefused, match="empty text"):
+            check_patterns(shape, parse(shape))
+    fine = r'mask line matching "\bx+\b"'
+    check_patterns(fine, parse(fine))

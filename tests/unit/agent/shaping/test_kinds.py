@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skidway.agent.shaping import kinds
 from skidway.agent.shaping.kinds import KINDS, is_card
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 
@@ -36,16 +40,30 @@ TRUTH = [
     ("keys", f"a {PEM} b", "a [key] b"),
     ("keys", "-----BEGIN PRIVATE KEY-----\nMIIE and no end", "[key]"),
     ("keys", "db_password=geheim user=x", "db_password=[key] user=x"),
-    ("keys", "Password: 'two words' next", "Password: [key] next"),
-    ("keys", '{"api_key": "a\\"b", "n": 1}', '{"api_key": [key], "n": 1}'),
+    ("keys", "Password: 'two words' next", "Password: '[key]' next"),
+    ("keys", '{"api_key": "a\\"b", "n": 1}', '{"api_key": "[key]", "n": 1}'),
+    ("keys", '{"cvv":123,"Passwort":null}', '{"cvv":"[key]","Passwort":"[key]"}'),
+    ("keys", '{"secrets":["a","b"],"secret":{"n":1}}', '{"secrets":["[key]"],"secret":{"n":1}}'),
+    ("keys", "passwort=a pwd=b x_cvv: 1", "passwort=[key] pwd=[key] x_cvv: [key]"),
+    ("keys", "aws_secret_access_key = wJal/b+c", "aws_secret_access_key = [key]"),
+    ("keys", "AWS Secret Access Key: wJal/b+c", "AWS Secret Access Key: [key]"),
+    ("keys", "postgres://app:geheim5@db/x redis://:a!b@c", "postgres://app:[key]@db/x redis://:[key]@c"),
+    ("keys", "http://host:80/a@b http://[::1]:80/ https://ann@host", None),
+    ("keys", r"password=\'two words\' x", r"password=\'[key]\' x"),
     ("keys", "?api-key=abc&x=1 secret = s", "?api-key=[key]&x=1 secret = [key]"),
-    ("keys", '"{\\"password\\": \\"geheim\\"}"', '"{\\"password\\": [key]}"'),
+    ("keys", '"{\\"password\\": \\"geheim\\"}"', '"{\\"password\\": \\"[key]\\"}"'),
+    ("keys", r'"{\"password\": \"a\\\"b\"}"', r'"{\"password\": \"[key]\"}"'),
+    ("keys", r'"{\"cvv\":12}"', r'"{\"cvv\":\"[key]\"}"'),
+    ("keys", r'\\\"password\\\":\\\"a b\\\"', r'\\\"password\\\":\\\"[key]\\\"'),
     ("keys", "Failed password for root from x PWD=/home/u", None),
     ("tokens", "Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [token]"),
     ("tokens", "authorization=abc123 x", "authorization=[token] x"),
     ("tokens", "Bearer 0123456789abcdef== ok", "Bearer [token] ok"),
     ("tokens", f"jwt {JWT} ok", "jwt [token] ok"),
     ("tokens", "access_token=abc&x=1 ghp_0123456789abcdefghij", "access_token=[token]&x=1 [token]"),
+    ("tokens", '{"token":"tk1","n":1}', '{"token":"[token]","n":1}'),
+    ("tokens", "Cookie: session=abc; theme=dark", "Cookie: [token]"),
+    ("tokens", '"Set-Cookie":"sid=a b; Path=/","n":1', '"Set-Cookie":"[token]","n":1'),
     ("tokens", "the bearer token was refused, eyJust", None),
     ("ips", "from 10.0.0.1:80, /192.168.1.255.", "from [ip]:80, /[ip]."),
     ("ips", "dsl-059.45.101.203.example.net", "dsl-[ip].example.net"),
@@ -100,3 +118,30 @@ def test_patterns_are_masked_with_re2() -> None:
     """`mask FIELD matching PATTERN` replaces every text that the pattern finds."""
     found = mask_matching(pa.array(["secret=a secret=b", None]), r"secret=\S+")
     assert found.to_pylist() == ["[masked] [masked]", None]
+
+
+def test_addresses_have_one_way_to_match() -> None:
+    """Masks look at each character of a text a bounded number of times: no text has two ways to be
+    divided between the repeated parts of a pattern."""
+    parsed = _repeats(kinds._IPV6_LIKE.pattern)
+    assert parsed == ["{0,4}", "{2}", "+"]
+    text = ":" * 400_000 + "g"
+    assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [text]
+
+
+def _repeats(pattern: str) -> list[str]:
+    return re.findall(r"\{[0-9,]+\}|[+*]", pattern)
+
+
+def test_masked_json_stays_json() -> None:
+    """A mask leaves the quotes around a value, so that programs can read what is left."""
+    row = {"token": "tk", "password": 'a"b\\', "secret": 5, "api_key": ["x"], "credentials": None}
+    for text in (json.dumps(row), json.dumps({"log": json.dumps(row)})):
+        masked = mask_kinds(pa.array([text]), KINDS)
+        assert "tk" not in masked[0].as_py().replace("token", "")
+        made = json.loads(masked[0].as_py())
+        assert json.loads(made["log"] if "log" in made else json.dumps(made)) == {
+            "token": "[token]", "password": "[key]", "secret": "[key]", "api_key": ["[key]"],
+            "credentials": "[key]",
+        }  # fmt: skip
+        assert mask_kinds(masked, KINDS).to_pylist() == masked.to_pylist()

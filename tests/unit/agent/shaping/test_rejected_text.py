@@ -74,3 +74,58 @@ def test_the_end_of_a_head_is_left_out() -> None:
     head = b"x" * HEAD_BYTES_LEFT_OUT + b" 411111111111"
     assert text("mask a for cards").line(head, is_head=True) == head[: len(b" 411111111111")]
     assert text("drop a = 1").line(head, is_head=True) == head
+
+
+CARD = "4111111111111111"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        rf'{{"msg":"card:\n{CARD}"}}',
+        rf'{{"log":"{{\"msg\":\"card:\\t{CARD}\"}}\n"}}',
+        rf"card \u003c{CARD}\u003e a\u0040b.de",
+        r'{"msg":"Bearer abcdefgh12345678\/SECRETREST0123456789"}',
+        r'{"msg":"password\u003dgeheim123"}',
+        r'{"msg":"pin \"1234\""}',
+        '1,"pin ""1234"""',
+        rf'"{{""msg"":""card:\n{CARD}""}}"',
+    ],
+)
+def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
+    """If the masks find more in a rejected line without its escapes, the line is withheld, and so
+    is its detail."""
+    made = text('mask a for cards, emails, keys, tokens\nmask a matching "pin \\"[0-9]+\\""')
+    assert made.line(line.encode()) == WITHHELD
+    assert made.detail(line) == WITHHELD_DETAIL
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (rf'{{"msg":"a\n\u003c card {CARD}"}}', r'{"msg":"a\n\u003c card [card]"}'),
+        (r'{"log":"{\"password\":\"a b\"}"}', r'{"log":"{\"password\":\"[key]\"}"}'),
+        (r'{"path":"C:\\new\\d","n":"","x":"\ud83d\ude00"}', None),
+    ],
+)
+def test_escapes_alone_withhold_nothing(line: str, expected: str | None) -> None:
+    """A line with escapes is sent, masked, if the escapes hide nothing."""
+    made = text("mask a for cards, keys")
+    assert made.line(line.encode()) == (expected or line).encode()
+
+
+def test_what_masks_cannot_read_is_withheld() -> None:
+    """A line in another encoding than its source's is withheld if the source has masks."""
+    made = text("mask a for keys")
+    assert made.line("password=geheim".encode("utf-16-le")) == WITHHELD
+    assert made.unreadable("passw\xf6rter".encode("latin-1")) == WITHHELD
+    assert text("drop a = 1").unreadable(b"\xff") == b"\xff"
+
+
+def test_a_head_keeps_no_piece_of_a_private_text() -> None:
+    """The head of an over-long line is withheld if a private text may reach behind it."""
+    long = b"x " * HEAD_BYTES_LEFT_OUT
+    assert text('mask a matching "<s>.*?</s>"').line(b"<s>" + long, is_head=True) == WITHHELD
+    token = b"eyJhbGciOiJIUzI1NiJ9." + b"e" * HEAD_BYTES_LEFT_OUT
+    assert text("mask a for tokens").line(token, is_head=True) == WITHHELD
+    assert text("mask a for tokens").line(long, is_head=True) == long[:-HEAD_BYTES_LEFT_OUT]

@@ -1,0 +1,51 @@
+r"""Takes the escapes out of a line that no parser could read.
+
+A mask sees the text of a field without escapes, but a rejected line with them: in `\n4111...` the
+letter n stands before the number of a card, and in `a\u0040b.de` nothing looks like an address. So
+`rejected_text` also masks copies of the line without escapes.
+
+The escapes are those of JSON, of logfmt and of Python's repr (which details contain), and the
+doubled quotes of CSV. A text may have several levels of escapes, as JSON in a log of Docker has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|([\s\S]))"
+)
+_MEANINGS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_LETTERS_KEPT = re.compile(r"[A-Za-z0-9]")
+
+
+def without_backslashes(text: str) -> str:
+    """The text with what its escapes mean. An escape that nobody knows stays as it is."""
+    made = _ESCAPE.sub(_meaning, text)
+    return made.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def without_doubled_quotes(text: str) -> str:
+    """The text of a quoted field of CSV."""
+    return text.replace('""', '"')
+
+
+Step = Callable[[str], str]
+
+WAYS: Final[Sequence[Sequence[Step]]] = (
+    (without_backslashes,) * 3,
+    (without_doubled_quotes, *(without_backslashes,) * 2),
+)
+"""Ways to take the escapes out: the text after each step is a copy to mask."""
+
+
+def _meaning(found: re.Match[str]) -> str:
+    *codes, letter = found.groups()
+    for code in codes:
+        if code is not None:
+            return chr(int(code, 16))
+    if letter in _MEANINGS:
+        return _MEANINGS[letter]
+    return found[0] if _LETTERS_KEPT.match(letter) else letter
