@@ -31,7 +31,8 @@ def made(path: str) -> None:
 
 
 def datums(direction: str, path: str, count: int) -> None:
-    """Counts `count` datums that came out of `path`. direction: `encode` or `decode`."""
+    """Counts datums that a codec has encoded or decoded. direction: `encode` or `decode`. path: the
+    way in which the codec does so, such as `columns`. count: the number of datums."""
     if count:
         _DATUMS.labels(direction, path).inc(count)
 

@@ -121,11 +121,12 @@ def _listed_details(
     """Checks that kind, detail and place agree, and that our place leads to the type that Java
     names.
 
-    Two differences are allowed. First, if a missing field has no default but its enum type has one,
-    we report a missing field, while Java compares the enum with the writer's record. Second, if a
-    type occurs in several places, we report each place. Java repeats the first place, even if that
-    place is in a branch of a union that does not fit. The type at our place shows that our place is
-    right.
+    Two differences are allowed. In the first case, the writer's schema lacks a field of the reader.
+    This field has no default, but its type is an enum that has a default. Then we report a missing
+    field, and Java reports that the enum does not fit the writer's record. In the second case, a
+    type occurs in several places. Then we report each place. Java repeats the first place, even if
+    that place is in a branch of a union that does not fit. The type at our place shows that our
+    place is right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
