@@ -446,6 +446,8 @@ class RunningAgent:
             running, cluster = self._settings, self._cluster
             reloader.begin(lambda: prepare(configuration, running, cluster, known))
         result = reloader.result()
+        if result is not None:
+            self._status_at = now  # /health says at the next turn what became of the reload
         if isinstance(result, Refusal):
             reloader.refuse(result)
         elif result is not None:

@@ -87,7 +87,10 @@ def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:
     assert done.returncode == 78
     assert "host.name: " in done.stderr
     assert "restart it" in done.stderr
-    assert "host.name" in process.health()["configuration"]["refused"]
+    eventually(
+        lambda: "host.name" in process.health().get("configuration", {}).get("refused", ""),
+        what="the reason in /health",
+    )
     del process.settings["host.name"]
     write(process, source("logs", log, parser={"type": "regex", "pattern": "("}))
     assert reload(process).returncode == 78
