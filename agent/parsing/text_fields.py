@@ -29,6 +29,7 @@ from skidway.agent.parsing.parser import (
 )
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.conform import checked_cast
 
 _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 
@@ -173,27 +174,7 @@ def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nda
         return column, None
     if field.nullable:
         column = pc.if_else(pc.equal(column, ""), None, column)
-    try:
-        return column.cast(field.type), None
-    except pa.ArrowInvalid:
-        unfit = np.zeros(len(column), np.bool_)
-        _mark_unfit(column, field.type, 0, unfit)
-        return pc.if_else(pa.array(unfit), None, column).cast(field.type), unfit
-
-
-def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
-    """Marks the values that cannot be converted. Halves the column repeatedly: in this way, few
-    casts are needed to find a few unfit values among many values.
-    """
-    try:
-        column.cast(target)
-    except pa.ArrowInvalid:
-        half = len(column) // 2
-        if half == 0:
-            unfit[start] = True
-            return
-        _mark_unfit(column.slice(0, half), target, start, unfit)
-        _mark_unfit(column.slice(half), target, start + half, unfit)
+    return checked_cast(column, field.type)
 
 
 def moments(event_ms: Int64s, field: pa.Field, now_ms: int) -> pa.Array:

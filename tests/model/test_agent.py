@@ -91,25 +91,10 @@ class Growing(Schedule):
             yield self.delete, 0.5
         if "holes" in self.faults:
             yield self.leave_hole, 1
-        if self.world.loop is None:
-            yield self.start, 8
-            return
-        yield self.turn, 14
-        yield self.arrive, 12
-        yield self.answer, 10
-        yield self.publish, 6
-        if "reload" in self.faults:
-            yield self.reload, 1
-        yield from self.crashes()
+        yield from self.of_agent(*([(self.reload, 1)] if "reload" in self.faults else []))
 
     def write(self) -> None:
-        text = ""
-        for _ in range(self.random.randint(1, 3)):
-            text += self.new_cell()
-            if self.random.random() < 0.6:
-                text += self.random.choice(["\n", "\n", "\r\n", "\n\n"])
-        self.append(text)
-        self.say(f"write {text!r}")
+        self.write_cells(3, 0.6)
 
     def rotate(self) -> None:
         if "narrow" not in self.faults:
@@ -141,9 +126,6 @@ class Growing(Schedule):
             self.lose_content(self.world.files.by_path[path].data)
             self.world.files.delete(path)
             self.say(f"delete {path}")
-
-    def pass_time(self) -> None:
-        self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
 
     def reload(self) -> None:
         """Reloads the running agent with another pattern, another rule for joining lines, another
@@ -203,13 +185,7 @@ class Growing(Schedule):
         assert not any(re.match(BEGINNING, line) for line in inner), "two records in one"
 
     def finish(self) -> None:
-        self.kills = 0
-        if self.world.loop is None:
-            self.start()
-        for _ in range(40):
-            self.go_on()
-        self.arrive_all_late()
-        self.publish()
+        self.settle()
         self.check_rows()
 
     def check_rows(self) -> None:

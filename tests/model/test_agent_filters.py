@@ -58,26 +58,10 @@ class Filtering(Schedule):
         yield self.grow, 0.2
         if any(self.world.brokers.late.values()):
             yield self.arrive_late, 3
-        if self.world.loop is None:
-            yield self.start, 8
-            return
-        yield self.turn, 14
-        yield self.arrive, 12
-        yield self.answer, 10
-        yield self.publish, 6
-        yield from self.crashes()
+        yield from self.of_agent()
 
     def write(self) -> None:
-        text = ""
-        for _ in range(self.random.randint(1, 4)):
-            text += self.new_cell()
-            if self.random.random() < 0.7:
-                text += self.random.choice(["\n", "\n", "\r\n", "\n\n"])
-        self.append(text)
-        self.say(f"write {text!r}")
-
-    def pass_time(self) -> None:
-        self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
+        self.write_cells(4, 0.7)
 
     def start(self) -> None:
         if self.random.random() < 0.7:
@@ -88,13 +72,7 @@ class Filtering(Schedule):
         self.say(f"start with {self.world.settings.sources[0].shape!r}")
 
     def finish(self) -> None:
-        self.kills = 0
-        if self.world.loop is None:
-            self.start()
-        for _ in range(40):
-            self.go_on()
-        self.arrive_all_late()
-        self.publish()
+        self.settle()
         self.check_rows()
 
     # --- what was left out --------------------------------------------------------------------

@@ -41,24 +41,13 @@ class Moving(Schedule):
         yield self.pass_time, 3
         if any(self.world.brokers.late.values()):
             yield self.arrive_late, 3
-        if self.world.loop is None:
-            yield self.start, 8
-            return
-        yield self.turn, 14
-        yield self.arrive, 12
-        yield self.answer, 10
-        yield self.publish, 6
-        if self.reloads:
-            yield self.reload, 1.5
-        yield from self.crashes()
+        reload = [(self.reload, 1.5)] if self.reloads else []
+        yield from self.of_agent(*reload)
 
     def write(self) -> None:
         text = self.new_cell() + self.random.choice(["", "\n", "\n", "\r\n"])
         self.append(text)
         self.say(f"write {text!r}")
-
-    def pass_time(self) -> None:
-        self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
 
     def reload(self) -> None:
         """Reloads the running agent with settings that may name another topic for the log."""
@@ -88,13 +77,7 @@ class Moving(Schedule):
         """Checks nothing, because `finish` compares the sums of all messages with the rows."""
 
     def finish(self) -> None:
-        self.kills = 0
-        if self.world.loop is None:
-            self.start()
-        for _ in range(40):
-            self.go_on()
-        self.arrive_all_late()
-        self.publish()
+        self.settle()
         rows, straddles, sums = self.load()
         assert not self.world.losses()
         assert not straddles

@@ -97,9 +97,32 @@ class Schedule(ABC):
     def actions(self) -> Iterator[tuple[Any, float]]:
         """Yields the events that may happen now, each with its weight."""
 
+    def of_agent(self, *further: tuple[Any, float]) -> Iterator[tuple[Any, float]]:
+        """Yields what the agent may do now, each event with its weight: start if it does not run;
+        otherwise its usual work, the `further` events, and the ways to crash."""
+        if self.world.loop is None:
+            yield self.start, 8
+            return
+        yield self.turn, 14
+        yield self.arrive, 12
+        yield self.answer, 10
+        yield self.publish, 6
+        yield from further
+        yield from self.crashes()
+
     @abstractmethod
     def finish(self) -> None:
         """Runs until no batch is in flight, and then runs the final checks."""
+
+    def settle(self) -> None:
+        """Lets the agent work, without further crashes, until no batch is in flight."""
+        self.kills = 0
+        if self.world.loop is None:
+            self.start()
+        for _ in range(40):
+            self.go_on()
+        self.arrive_all_late()
+        self.publish()
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
@@ -139,6 +162,20 @@ class Schedule(ABC):
         if PATH in self.world.files.by_path:
             self.world.files.append(PATH, bytes(self.random.choice([2, 40, 300, 5000])))
             self.say("hole")
+
+    def write_cells(self, cells_max: int, end_share: float) -> None:
+        """Writes a few cells (unique pieces of text). end_share: how often a line ends after a
+        cell."""
+        text = ""
+        for _ in range(self.random.randint(1, cells_max)):
+            text += self.new_cell()
+            if self.random.random() < end_share:
+                text += self.random.choice(["\n", "\n", "\r\n", "\n\n"])
+        self.append(text)
+        self.say(f"write {text!r}")
+
+    def pass_time(self) -> None:
+        self.world.clock.advance(self.random.choice([0.05, 0.3, 1.5]))
 
     def rotate(self) -> None:
         if PATH in self.world.files.by_path:
