@@ -235,7 +235,7 @@ def find(
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
         schemas = connection.schemas_of(registry, settings)
         connection.ensure_topics(client, settings, is_kafka, pause)
-        partitions = topic.ensure(client, clock, pause)
+        partitions = topic.ensure(client, pause)
         destinations = connection.resolve(client, schemas, settings, cluster)
         ends = connection.ends_of(client, beginning.without_floor(state, destinations))
         newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)

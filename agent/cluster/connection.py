@@ -19,7 +19,7 @@ from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import LATEST, Client, NewTopic
-from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.client import ensure_topics as ensure
 from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.avro_schema import SchemaInvalid, parse
@@ -27,7 +27,6 @@ from skidway.schemas.client import RegistryClient, RegistryRefused, subject_of
 from skidway.schemas.single_object import schema_text
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
-READY_WITHIN_S: Final = 30.0
 AFTER_MS_MIN: Final = 86_400_000
 
 _KAFKA_CONFIGS: Final = {
@@ -60,26 +59,9 @@ def ensure_topics(
     partitions have leaders.
     """
     names = _topics(settings.sources)
-    deadline = client.clock.monotonic() + READY_WITHIN_S
-    while missing := _not_ready(client, names):
-        new = [
-            NewTopic(
-                name,
-                settings.topic_partitions,
-                settings.topic_replication_factor,
-                dict(_KAFKA_CONFIGS) if is_apache_kafka else {},
-            )
-            for name, exists in missing.items()
-            if not exists
-        ]
-        for name, error in client.create_topics(new).items() if new else ():
-            if error is None:
-                _log.info("topic_created", topic=name)
-            elif error.code is not ErrorCode.TOPIC_ALREADY_EXISTS and not error.retriable:
-                raise error
-        if client.clock.monotonic() > deadline:
-            raise Unreachable(f"topic {next(iter(missing))} has no leader")
-        pause(0.1)
+    wanted = (settings.topic_partitions, settings.topic_replication_factor)
+    configs_wanted = dict(_KAFKA_CONFIGS) if is_apache_kafka else {}
+    ensure(client, [NewTopic(name, *wanted, configs_wanted) for name in names], pause)
     configs = client.topic_configs(names)
     if is_apache_kafka:
         _check_kafka_configs(configs)
@@ -254,23 +236,6 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
         name for source in sources for name in (source.topic, source.rejected_topic)
     )
     return list(names)
-
-
-def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """Returns the topics that are missing or have a partition without a leader: by topic name,
-    whether the topic exists.
-    """
-    found = client.metadata(names).topics
-    waiting = {}
-    for name in names:
-        topic = found.get(name)
-        exists = topic is not None and topic.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if topic is not None and topic.error is ErrorCode.INVALID_TOPIC_EXCEPTION:
-            raise KafkaError(topic.error, f"the cluster does not take the name {name}")
-        ready = topic is not None and bool(topic.partitions)
-        if topic is None or not ready or any(p.leader < 0 for p in topic.partitions):
-            waiting[name] = exists
-    return waiting
 
 
 def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:

@@ -36,7 +36,7 @@ def say(
 
 
 def _publish(client: Client, values: Sequence[bytes], clock: Clock, what: str) -> None:
-    count = topic.ensure(client, clock, time.sleep)
+    count = topic.ensure(client, time.sleep)
     partition = TopicPartition(TOPIC, topic.partition_of("", count))
     outbox = MemoryOutbox(values)
     if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):

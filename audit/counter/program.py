@@ -47,7 +47,7 @@ def run_counter(
         path = settings.state_dir / DATABASE
         with failures(path), contextlib.closing(CounterState(path)) as state:
             settings = _named(settings, client)
-            partitions = topic.ensure(client, clock, shutdown.wait)
+            partitions = topic.ensure(client, shutdown.wait)
             _settle_epoch(settings, client, state, clock, new_epoch=new_epoch)
             state.settle_bucket(settings.bucket_ms)
             name = settings.producer_name

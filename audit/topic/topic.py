@@ -15,14 +15,13 @@ from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
-from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
-from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
+from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic, ensure_topics
+from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 PARTITIONS = 1
-READY_WITHIN_S = 30.0
+STALLED_AFTER_S = 30.0
 POLL_MS = 500
-_RETRY_S = 0.2
 
 
 def is_audit_topic(name: str) -> bool:
@@ -37,26 +36,15 @@ def partition_of(producer: str, partition_count: int) -> int:
     return zlib.crc32(producer.encode()) % partition_count
 
 
-def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> int:
+def ensure(client: Client, pause: Callable[[float], object]) -> int:
     """Creates the topic if it is missing, waits for its leaders, and returns the number of its
     partitions.
 
     pause: sleeps for the given number of seconds, or for a shorter time if the program must stop.
     Raises Unreachable if the topic is not ready in time.
     """
-    deadline = clock.monotonic() + READY_WITHIN_S
-    while True:
-        topic = client.metadata([TOPIC]).topics.get(TOPIC)
-        if topic is not None and topic.error is ErrorCode.NONE and topic.partitions:
-            if all(partition.leader >= 0 for partition in topic.partitions):
-                return len(topic.partitions)
-        elif topic is None or topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            failure = client.create_topics([NewTopic(TOPIC, PARTITIONS)]).get(TOPIC)
-            if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                raise failure
-        if clock.monotonic() > deadline:
-            raise Unreachable(f"Topic {TOPIC} has no leader after {READY_WITHIN_S:.0f} s.")
-        pause(_RETRY_S)
+    found = ensure_topics(client, [NewTopic(TOPIC, PARTITIONS)], pause)
+    return len(found[TOPIC].partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +88,7 @@ def read(
     ranges: Mapping[TopicPartition, tuple[int, int]],
     clock: Clock,
     *,
-    stalled_after_s: float = READY_WITHIN_S,
+    stalled_after_s: float = STALLED_AFTER_S,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
     """Yields all values at the offsets [begin, end) of each partition. Records that have expired
     meanwhile are skipped.

@@ -26,7 +26,7 @@ def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
     """
     if not messages:
         return
-    count = topic.ensure(client, clock, time.sleep)
+    count = topic.ensure(client, time.sleep)
     partition = TopicPartition(TOPIC, topic.partition_of(messages[0].sender.producer, count))
     outbox = MemoryOutbox([encode(each) for each in messages])
     producer = Producer(client)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic
+from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic, ensure_topics
 from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
@@ -36,11 +36,8 @@ def write_topic(
     If the topic already has records, raises `DumpRefused`, because a registry may be reading the
     topic.
     """
-    found = client.metadata([topic]).topics.get(topic)
-    if found is None or found.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        error = client.create_topics([NewTopic(topic, 1, -1, {"cleanup.policy": "compact"})])[topic]
-        if error is not None:
-            raise error
+    wanted = NewTopic(topic, 1, -1, {"cleanup.policy": "compact"})
+    ensure_topics(client, [wanted], client.pause)
     tp = _only_partition(client, topic)
     if client.list_offsets({tp: LATEST})[tp].offset:
         raise DumpRefused(f"Topic {topic} has records already; a dump goes to an empty one only.")

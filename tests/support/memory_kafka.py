@@ -100,9 +100,14 @@ class MemoryClient:
         return TopicMetadata(name, topic.topic_id, ErrorCode.NONE, partitions)
 
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
+        results: dict[str, KafkaError | None] = {}
         for topic in topics:
+            results[topic.name] = None
+            if topic.name in self.cluster.topics:
+                results[topic.name] = KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, topic.name)
+                continue
             self.cluster.create(topic.name, max(topic.partitions, 1), topic.configs)
-        return dict.fromkeys([topic.name for topic in topics])
+        return results
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         return {name: dict(self.cluster.topics[name].configs) for name in names}

@@ -7,6 +7,7 @@ batches.
                 calls, requests, group_offsets, backoff    requests as values, and waits
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
+                topic_creation                missing topics are created, until they can be used
                 pump                              the fetcher's requests and answers
                 following                             inside another loop, such as the broker's loop
 
@@ -44,6 +45,7 @@ from skidway.kafka.client.delivery import BufferFull, Delivery, Drained
 from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.producer import Producer
+from skidway.kafka.client.topic_creation import ensure_topics
 
 __all__ = [
     "EARLIEST",
@@ -65,4 +67,5 @@ __all__ = [
     "Partition",
     "Producer",
     "TopicMetadata",
+    "ensure_topics",
 ]

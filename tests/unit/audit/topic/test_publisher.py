@@ -177,9 +177,9 @@ def test_the_topic_is_made_once() -> None:
     programs find the topic and do not create it again."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = MemoryClient(cluster, clock)
-    assert topic.ensure(client, clock, clock.advance) == topic.PARTITIONS
+    assert topic.ensure(client, clock.advance) == topic.PARTITIONS
     made = cluster.topics[TOPIC].topic_id
-    topic.ensure(client, clock, clock.advance)
+    topic.ensure(client, clock.advance)
     assert cluster.topics[TOPIC].topic_id == made
 
 
@@ -189,7 +189,7 @@ def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC, 0)
     with pytest.raises(Unreachable, match="no leader"):
-        topic.ensure(MemoryClient(cluster, clock), clock, clock.advance)
+        topic.ensure(MemoryClient(cluster, clock), clock.advance)
 
 
 def test_reading_skips_what_has_expired() -> None:
