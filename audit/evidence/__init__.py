@@ -7,6 +7,7 @@ overlaps         which agents with one host name were alive at the same time
 evidence         sums, seals, losses and gaps as values, without I/O
 ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
+pending_rows     the rows of one transaction, added up before they are written
 ledger_rows      turns one message into rows of the ledger
 ledger_evidence  reads evidence from the ledger's tables
 collection       reads the audit topics of a cluster into a ledger

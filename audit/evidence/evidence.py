@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from skidway.audit.counts import checksum
@@ -262,6 +263,7 @@ def link(number: int) -> int:
     return checksum.signed(mixed ^ mixed >> 31)
 
 
+@lru_cache(maxsize=1024)
 def links_of(number: int, previous: int) -> int:
     """The value that one delta adds to the `links` of a bucket that it touches."""
     return checksum.signed(link(number) - link(previous))

@@ -20,7 +20,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from skidway.audit.counts import checksum
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence import ledger_evidence, ledger_tables
 from skidway.audit.evidence.evidence import (
@@ -59,7 +58,6 @@ class Ledger:
             ledger_tables.UPGRADES,
             ledger_tables.ADDITIONS,
         )
-        self._connection.create_function("add64", 2, checksum.add, deterministic=True)
         self._rows = Rows(self._connection)
 
     def close(self) -> None:
@@ -84,7 +82,7 @@ class Ledger:
                     self._rows.take(value, where, hearings)
                     for value, where in zip_longest(values, places)
                 ]
-                self._rows.take_hearings(hearings)
+                self._rows.write(hearings)
                 if not all(readable):
                     self._connection.executemany(
                         "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"

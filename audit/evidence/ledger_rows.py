@@ -1,9 +1,10 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions.
 
-Every row is a sum, a minimum or a maximum over distinct messages. The caller begins the
-transaction. If the transaction fails, the ids that `Rows` has assigned to sources and senders do
-not exist, so the caller must make a new `Rows`.
+Every row is a sum, a minimum or a maximum over distinct messages. The rows that most messages
+change are added up in memory first (see pending_rows). The caller begins the transaction. If the
+transaction fails, the ids that `Rows` has assigned to sources and senders do not exist, so the
+caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
@@ -21,24 +22,22 @@ from collections.abc import Sequence
 from itertools import chain
 
 from skidway import log
-from skidway.audit.counts.counts import Sums
+from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import (
     SenderKey,
     agent_of,
     agents_in,
     hear,
-    links_of,
     sender_key,
-    sums_of,
 )
 from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
 from skidway.audit.evidence.overlaps import overlaps
+from skidway.audit.evidence.pending_rows import PendingRows, TallyKey
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.topic import messages
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
     Announcement,
-    Bounds,
     Count,
     Delta,
     Heartbeat,
@@ -57,21 +56,6 @@ messages of all other schemas are counted together, under an empty fingerprint."
 
 _log = log.get(__name__)
 
-_TALLY_UPSERT = """
-INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET
-    count = count + excluded.count, bytes = bytes + excluded.bytes,
-    checksum = add64(checksum, excluded.checksum),
-    rejects = rejects + excluded.rejects, repeats = repeats + excluded.repeats,
-    first = min(first, excluded.first), last = max(last, excluded.last),
-    links = add64(links, excluded.links)
-"""
-
-_FILTERED_UPSERT = """
-INSERT INTO filtered VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET records = records + excluded.records, bytes = bytes + excluded.bytes
-"""
-
 _INODE_UPSERT = """
 INSERT INTO inodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
@@ -86,11 +70,6 @@ SELECT x.agent, y.agent FROM host_names AS x JOIN host_names AS y USING (host)
 WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
 """
 
-_COVERAGE_UPSERT = """
-INSERT INTO coverage VALUES (?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)
-"""
-
 
 class Rows:
     """Writes messages into the tables, and owns the ids of sources and senders. A ledger has only
@@ -100,10 +79,12 @@ class Rows:
         self._connection = connection
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
+        self._agents: set[tuple[int, int]] = set()
+        self._pending = PendingRows()
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """Writes the rows of one record. Returns False for a message that only a newer version can
-        read."""
+        """Takes one record, whose rows `write` writes. Returns False for a message that only a
+        newer version can read."""
         try:
             message = messages.decode(value)
         except SchemaUnknown as error:
@@ -129,25 +110,20 @@ class Rows:
             self._take_numbered(message, value, where)
         return True
 
-    def take_hearings(self, found: Hearings) -> None:
-        """Writes what messages show about their senders: clocks, times and the places of
-        messages."""
+    def write(self, found: Hearings) -> None:
+        """Writes the rows of all records that were taken since the last call, and what these
+        records show about their senders: clocks, times and the places of messages."""
+        pending, self._pending = self._pending, PendingRows()
+        pending.write(self._connection)
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
             ((tier.value, producer, time) for (tier, producer), time in found.heard.items()),
         )
-        for (tier, producer), new in found.readings.items():
-            row = self._connection.execute(
-                "SELECT window, least, earlier, earliest FROM readings"
-                " WHERE (tier, producer) = (?, ?)",
-                (tier.value, producer),
-            ).fetchone()
-            known = None if row is None else Reading(*row)
-            self._connection.execute(
-                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
-                (tier.value, producer, *then(known, new)),
-            )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
+            [self._reading(*name, new) for name, new in found.readings.items()],
+        )
         self._connection.executemany(
             "INSERT INTO resumed VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",
@@ -165,6 +141,13 @@ class Rows:
         their schema."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
+    def _reading(self, tier: Tier, producer: str, new: Reading) -> tuple[object, ...]:
+        row = self._connection.execute(
+            "SELECT window, least, earlier, earliest FROM readings WHERE (tier, producer) = (?, ?)",
+            (tier.value, producer),
+        ).fetchone()
+        return tier.value, producer, *then(None if row is None else Reading(*row), new)
+
     def _take_unread(self, error: SchemaUnknown) -> None:
         known, name = self.unread(), error.fingerprint
         if name not in known:
@@ -177,7 +160,7 @@ class Rows:
 
     def _take_announcement(self, message: Announcement) -> None:
         source = self._source(message.source)
-        self._take_host(message.agent, (0, 0, message.time_ms), message.host)
+        self._pending.host(message.agent, (0, 0, message.time_ms), message.host)
         self._take_agent(source, message.agent)
         self._connection.execute(
             _INODE_UPSERT,
@@ -208,40 +191,31 @@ class Rows:
 
     def _take_heartbeat(self, message: Heartbeat) -> None:
         self._seen(message)
-        self._connection.execute(
-            "UPDATE senders SET claimed = ?2, claimed_time = ?3"
-            " WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",
-            (self._sender(message.sender), message.number, message.time_ms),
-        )
+        self._pending.claim(self._sender(message.sender), message.number, message.time_ms)
 
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
         self._seen(message)
         sender = self._sender(message.sender)
         digest = _digest(value)
-        known = self._connection.execute(
-            "SELECT digest FROM numbers WHERE sender = ? AND number = ?", (sender, message.number)
-        ).fetchone()
+        known = self._known(sender, message.number)
         if known is None:
-            self._take_number(sender, message, digest)
-            self._add(sender, message, counted=True)
+            self._pending.number(sender, message, digest)
+            self._add(sender, message)
             if isinstance(message, Seal) and where is not None:
                 self._add_seal_ahead(message, where.arrived_ms)
-        elif not _is_repetition(message, digest, known[0]) and self._is_new_clone(
+        elif not _is_repetition(message, digest, known) and self._is_new_clone(
             sender, message.number, digest
         ):
-            self._add(sender, message, counted=False)
+            self._add_clone(sender, message)
 
-    def _take_number(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
-        database, number = self._connection, message.number
-        database.execute("INSERT INTO numbers VALUES (?, ?, ?)", (sender, number, digest))
-        database.execute(
-            "UPDATE senders SET known = known + 1, last = max(coalesce(last, ?2), ?2),"
-            " first_time = CASE WHEN first IS NULL OR first > ?2 THEN ?3 ELSE first_time END,"
-            " cluster = CASE WHEN first IS NULL OR first > ?2 THEN ?4 ELSE cluster END,"
-            " host = CASE WHEN first IS NULL OR first > ?2 THEN ?5 ELSE host END,"
-            " first = min(coalesce(first, ?2), ?2) WHERE id = ?1",
-            (sender, number, message.time_ms, message.sender.cluster, message.sender.host),
-        )
+    def _known(self, sender: int, number: int) -> bytes | None:
+        """The digest of the known message with this number."""
+        if (sender, number) in self._pending.numbers:
+            return self._pending.numbers[sender, number]
+        row = self._connection.execute(
+            "SELECT digest FROM numbers WHERE sender = ? AND number = ?", (sender, number)
+        ).fetchone()
+        return None if row is None else bytes(row[0])
 
     def _is_new_clone(self, sender: int, number: int, digest: bytes) -> bool:
         changed = self._connection.execute(
@@ -253,36 +227,29 @@ class Rows:
         )
         return changed > 0
 
-    def _add(self, sender: int, message: Delta | Seal, *, counted: bool) -> None:
+    def _add(self, sender: int, message: Delta | Seal) -> None:
+        if isinstance(message, Seal):
+            self._add_seals(message)
+            return
+        for count in message.counts:
+            key = self._key(sender, count)
+            self._take_agent(key[0], count.agent)
+            self._pending.tally(key, message.number, count)
+        self._add_progress(sender, message)
+
+    def _add_clone(self, sender: int, message: Delta | Seal) -> None:
         for source, agent in agents_in(message):
             self._take_agent(self._source(source), agent)
-        if isinstance(message, Delta):
-            for count in message.counts:
-                self._add_count(sender, message.number, count, counted=counted)
-            if counted:
-                self._add_progress(sender, message)
-        elif counted:
-            self._add_seals(message)
+        for count in message.counts if isinstance(message, Delta) else ():
+            self._pending.touch(self._key(sender, count), message.number)
 
-    def _add_count(self, sender: int, number: int, count: Count, *, counted: bool) -> None:
-        sums = sums_of(count) if counted else Sums()
-        links = links_of(number, count.previous) if counted else 0
-        self._connection.execute(
-            _TALLY_UPSERT,
-            (
-                self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender,
-                sums.count, sums.bytes, sums.checksum, sums.rejects, sums.repeats,
-                number, number, links,
-            ),
-        )  # fmt: skip
-        if sums.filtered:
-            key = self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender
-            rows = [(*key, x.rule, x.records, x.bytes) for x in sums.filtered]
-            self._connection.executemany(_FILTERED_UPSERT, rows)
+    def _key(self, sender: int, count: Count) -> TallyKey:
+        return self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender
 
     def _add_progress(self, sender: int, message: Delta) -> None:
         number, time_ms = message.number, message.time_ms
         for place, loss in enumerate(message.losses):
+            self._take_agent(self._source(loss.source), loss.agent)
             self._connection.execute(
                 "INSERT INTO losses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -299,13 +266,13 @@ class Rows:
                     gap.partition, gap.first, gap.end, gap.reason,
                 ),
             )  # fmt: skip
-        self._connection.executemany(
-            _COVERAGE_UPSERT,
-            [(self._source(x.source), sender, x.partition, x.first, x.end) for x in message.ranges],
-        )
+        for x in message.ranges:
+            self._pending.cover((self._source(x.source), sender, x.partition), x.first, x.end)
 
     def _add_seals(self, message: Seal) -> None:
         agent, epoch = agent_of(message.sender), message.sender.epoch
+        for each in message.topics:
+            self._take_agent(self._source(each.source), agent)
         self._connection.executemany(
             "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -330,46 +297,12 @@ class Rows:
             )
 
     def _seen(self, message: Delta | Seal | Heartbeat) -> None:
-        sender, number, time_ms = message.sender, message.number, message.time_ms
-        self._connection.execute(
-            "INSERT INTO last_seen VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
-            (sender.tier.value, sender.producer, time_ms),
-        )
+        sender, time_ms = message.sender, message.time_ms
+        self._pending.seen(sender.tier.value, sender.producer, time_ms)
         if sender.tier is Tier.AGENT:
-            self._take_host(agent_of(sender), (sender.epoch, number, time_ms), sender.host)
-            self._take_bounds(agent_of(sender), sender.bounds)
-
-    def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """Notes an agent's host. said: epoch, number and sender's time of the message with the
-        host. Epoch and number are zero if the message has neither."""
-        *_, time_ms = said
-        self._connection.execute(
-            "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " epoch = excluded.epoch, number = excluded.number, time = excluded.time,"
-            " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
-            " excluded.host) > (epoch, number, time, host)",
-            (agent, *said, host),
-        )
-        self._connection.execute(
-            "INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " time = excluded.time, host = excluded.host"
-            " WHERE (excluded.time, excluded.host) > (time, host)",
-            (agent, time_ms, host),
-        )
-        self._connection.execute(
-            "INSERT INTO beginnings VALUES (?, ?) ON CONFLICT DO UPDATE SET"
-            " time = excluded.time WHERE excluded.time < time",
-            (agent, time_ms),
-        )
-
-    def _take_bounds(self, agent: int, bounds: Bounds) -> None:
-        self._connection.execute(
-            "INSERT INTO bounds VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)"
-            " WHERE excluded.lateness > lateness OR excluded.ahead > ahead",
-            (agent, max(bounds.lateness_ms, 0), max(bounds.ahead_ms, 0)),
-        )
+            agent = agent_of(sender)
+            self._pending.host(agent, (sender.epoch, message.number, time_ms), sender.host)
+            self._pending.bounds(agent, sender.bounds)
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
         """Writes which agents of one host name were alive at the same time, according to these
@@ -392,7 +325,9 @@ class Rows:
         )
 
     def _take_agent(self, source: int, agent: int) -> None:
-        self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
+        if agent != NO_AGENT and (source, agent) not in self._agents:
+            self._agents.add((source, agent))
+            self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
 
     def _source(self, source: Source) -> int:
         if source not in self._sources:

@@ -631,11 +631,10 @@ MUTANTS = (
     ),
     Mutant(
         "a host is called what the message with the greatest clock says",
-        "audit/evidence/ledger_rows.py",
-        " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
-        '"\n            " excluded.host) > (epoch, number, time, host)"',
-        " host = excluded.host WHERE (excluded.time,"
-        '"\n            " excluded.host) > (time, host)"',
+        "audit/evidence/pending_rows.py",
+        """    WHERE (excluded.epoch, excluded.number, excluded.time, excluded.host)
+    > (epoch, number, time, host)""",
+        "    WHERE (excluded.time, excluded.host) > (time, host)",
         (
             "tests/unit/audit/evidence/test_ledger.py::"
             "test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said",
@@ -643,8 +642,8 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger keeps of a bucket's chain the last link alone",
-        "audit/evidence/ledger_rows.py",
-        "    links = add64(links, excluded.links)\n",
+        "audit/evidence/pending_rows.py",
+        """    links = {_sum64("links")}\n""",
         "    links = excluded.links\n",
         (
             "tests/model/test_audit_site.py::"
@@ -2063,7 +2062,7 @@ MUTANTS = (
     ),
     Mutant(
         "the delta that came last is the last one that touched a bucket",
-        "audit/evidence/ledger_rows.py",
+        "audit/evidence/pending_rows.py",
         """    first = min(first, excluded.first), last = max(last, excluded.last),
     links""",
         """    first = min(first, excluded.first), last = excluded.last,
@@ -2072,7 +2071,7 @@ MUTANTS = (
     ),
     Mutant(
         "the delta that came first is the first one that touched a bucket",
-        "audit/evidence/ledger_rows.py",
+        "audit/evidence/pending_rows.py",
         """    first = min(first, excluded.first), last = max(last, excluded.last),
     links""",
         """    last = max(last, excluded.last),
@@ -2113,16 +2112,16 @@ MUTANTS = (
     ),
     Mutant(
         "a counter begins where the last range that came begins",
-        "audit/evidence/ledger_rows.py",
-        "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
-        "UPDATE SET first = excluded.first, end = max(end, excluded.end)",
+        "audit/evidence/pending_rows.py",
+        "SET first = min(first, excluded.first), end = max(end, excluded.end)",
+        "SET first = excluded.first, end = max(end, excluded.end)",
         _ANY_ORDER,
     ),
     Mutant(
         "a counter ends where the last range that came ends",
-        "audit/evidence/ledger_rows.py",
-        "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
-        "UPDATE SET first = min(first, excluded.first), end = excluded.end",
+        "audit/evidence/pending_rows.py",
+        "SET first = min(first, excluded.first), end = max(end, excluded.end)",
+        "SET first = min(first, excluded.first), end = excluded.end",
         _ANY_ORDER,
     ),
     Mutant(
@@ -2142,32 +2141,31 @@ MUTANTS = (
     ),
     Mutant(
         "a sender was heard last when the last message that came says",
-        "audit/evidence/ledger_rows.py",
-        """INSERT INTO last_seen VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)""",
-        """INSERT INTO last_seen VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET time = excluded.time""",
+        "audit/evidence/pending_rows.py",
+        "INSERT INTO last_seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = max(time,"
+        " excluded.time)",
+        "INSERT INTO last_seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = excluded.time",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent began when the last message that came says",
-        "audit/evidence/ledger_rows.py",
-        '            " time = excluded.time WHERE excluded.time < time",\n',
-        '            " time = excluded.time",\n',
+        "audit/evidence/pending_rows.py",
+        "    time = excluded.time WHERE excluded.time < time\n",
+        "    time = excluded.time\n",
         _ANY_ORDER,
     ),
     Mutant(
         "of an agent's bounds the last that came hold, not the widest",
-        "audit/evidence/ledger_rows.py",
+        "audit/evidence/pending_rows.py",
         "lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)",
         "lateness = excluded.lateness, ahead = excluded.ahead",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's bounds grow together or not at all",
-        "audit/evidence/ledger_rows.py",
-        '" WHERE excluded.lateness > lateness OR excluded.ahead > ahead",\n',
-        '" WHERE excluded.lateness > lateness AND excluded.ahead > ahead",\n',
+        "audit/evidence/pending_rows.py",
+        "    WHERE excluded.lateness > lateness OR excluded.ahead > ahead\n",
+        "    WHERE excluded.lateness > lateness AND excluded.ahead > ahead\n",
         _ANY_ORDER,
     ),
     Mutant(
@@ -2208,31 +2206,33 @@ MUTANTS = (
     ),
     Mutant(
         "a host is called what the message that came last says",
-        "audit/evidence/ledger_rows.py",
-        """\" host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
-            " excluded.host) > (epoch, number, time, host)",""",
-        '" host = excluded.host",',
+        "audit/evidence/pending_rows.py",
+        """    WHERE (excluded.epoch, excluded.number, excluded.time, excluded.host)
+    > (epoch, number, time, host)
+""",
+        "",
         _ANY_ORDER,
     ),
     Mutant(
         "a sender's last number is that of the message that came last",
-        "audit/evidence/ledger_rows.py",
-        "last = max(coalesce(last, ?2), ?2),",
-        "last = ?2,",
+        "audit/evidence/pending_rows.py",
+        "last = max(coalesce(last, ?3), ?3),",
+        "last = ?3,",
         _ANY_ORDER,
     ),
     Mutant(
         "a sender's first number is that of the message that came first",
-        "audit/evidence/ledger_rows.py",
-        "first = min(coalesce(first, ?2), ?2) WHERE",
-        "first = coalesce(first, ?2) WHERE",
+        "audit/evidence/pending_rows.py",
+        "first = min(coalesce(first, ?4), ?4) WHERE",
+        "first = coalesce(first, ?4) WHERE",
         _ANY_ORDER,
     ),
     Mutant(
         "what a heartbeat claims is forgotten with the next one",
-        "audit/evidence/ledger_rows.py",
-        '" WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",\n',
-        '" WHERE id = ?1",\n',
+        "audit/evidence/pending_rows.py",
+        """WHERE id = ?1 AND (claimed, claimed_time)
+    < (?2, ?3)""",
+        "WHERE id = ?1",
         _ANY_ORDER,
     ),
     Mutant(
@@ -2244,10 +2244,57 @@ MUTANTS = (
     ),
     Mutant(
         "to a version before, a host is called what came last",
-        "audit/evidence/ledger_rows.py",
-        '            " WHERE (excluded.time, excluded.host) > (time, host)",\n',
-        '            "",\n',
+        "audit/evidence/pending_rows.py",
+        " WHERE (excluded.time, excluded.host) > (time, host)\n",
+        "\n",
         _ANY_ORDER,
+    ),
+    Mutant(
+        "of the deltas of one transaction the last one is the last that touched a bucket",
+        "audit/evidence/pending_rows.py",
+        """        row[4] += count.repeats
+        row[5] = min(row[5], number)
+        row[6] = max(row[6], number)
+""",
+        """        row[4] += count.repeats
+        row[5] = min(row[5], number)
+        row[6] = number
+""",
+        (
+            "tests/unit/audit/evidence/test_pending_rows.py::"
+            "test_sums_are_those_of_64_bits_wherever_they_are_added",
+        ),
+    ),
+    Mutant(
+        "of the messages of one transaction the first one that came is a sender's first",
+        "audit/evidence/pending_rows.py",
+        "        if message.number < arrived.first.number:\n            arrived.first = message\n",
+        "",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "two messages of one transaction with one number both count",
+        "audit/evidence/ledger_rows.py",
+        """        if (sender, number) in self._pending.numbers:
+            return self._pending.numbers[sender, number]
+""",
+        "",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_the_ledger_and_the_fold_agree_on_clones",
+        ),
+    ),
+    Mutant(
+        "two halves of a checksum are added as numbers that may grow",
+        "audit/evidence/pending_rows.py",
+        """    checksum = {_sum64("checksum")},
+""",
+        """    checksum = checksum + excluded.checksum,
+""",
+        (
+            "tests/unit/audit/evidence/test_pending_rows.py::"
+            "test_sums_are_those_of_64_bits_wherever_they_are_added",
+        ),
     ),
     Mutant(
         "the publisher sends more than its producer has room for",

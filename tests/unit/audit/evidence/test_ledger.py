@@ -412,18 +412,20 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
 
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
     """The least, greatest and newest values in the ledger do not depend on the order in which it
-    takes the messages."""
+    takes the messages, and not on the number of messages that it takes in one transaction."""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
-    for step in (1, -1):
+    for step, size in ((1, 1), (-1, 1), (1, len(values)), (-1, len(values)), (1, 3)):
         ledger = Ledger()
-        for value, place in zip(values[::step], places[::step], strict=True):
-            ledger.take([value], now_ms=500, places=[place])
+        said, at = values[::step], places[::step]
+        for first in range(0, len(values), size):
+            end = first + size
+            ledger.take(said[first:end], now_ms=500, places=at[first:end])
         found.append(ledger.evidence())
         of_before.append(ledger._connection.execute("SELECT * FROM hosts").fetchall())
         ledger.close()
-    assert found[0] == found[1]
-    assert of_before[0] == of_before[1], "what a version before reads of hosts"
+    assert all(each == found[0] for each in found)
+    assert all(x == of_before[0] for x in of_before), "what a version before reads of hosts"
     fold = Fold()
     for value, place in zip(values, places, strict=True):
         fold.apply(messages.decode(value), place)

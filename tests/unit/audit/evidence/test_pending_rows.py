@@ -1,0 +1,47 @@
+"""The sums of counts are the same wherever the counts are added: in memory, for the messages of one
+transaction, or in the database, for the messages of several transactions."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from skidway.audit.counts import checksum
+from skidway.audit.evidence.evidence import SenderKey, links_of
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.topic.messages import Count, Delta, Tier, encode
+from support.audit_senders import AGENT, LOGS
+from support.promises import promise
+from support.randomness import share_of
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+longs = st.one_of(st.integers(LEAST, MOST), st.sampled_from([LEAST, -1, 0, 1, MOST]))
+
+
+@promise("6 checksum")
+@settings(max_examples=share_of(100))
+@given(st.lists(longs, min_size=1, max_size=5), st.integers(1, 5), st.integers(-1, 1))
+@example([MOST, MOST, 1], 1, 0)
+@example([LEAST, LEAST, -1], 1, 0)
+@example([1, 2, 3], 3, 1)
+@example([1, 2, 3], 3, -1)
+def test_sums_are_those_of_64_bits_wherever_they_are_added(
+    sums: list[int], size: int, turn: int
+) -> None:
+    """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas, and the
+    bucket's chain of deltas is whole. It does not matter how many messages a transaction has, and
+    in which order they come."""
+    said = [
+        encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
+        for number, x in enumerate(sums, start=1)
+    ]
+    said = said[::-1] if turn < 0 else [*said[turn:], *said[:turn]]
+    ledger = Ledger()
+    for first in range(0, len(said), size):
+        ledger.take(said[first : first + size])
+    tally = ledger.evidence().topic(LOGS).tallies[0, 9][7][SenderKey(Tier.AGENT, "7", 1)]
+    assert tally.sums.checksum == checksum.signed(sum(sums))
+    assert (tally.sums.count, tally.sums.bytes) == (len(sums), 2 * len(sums))
+    assert (tally.first, tally.last, tally.chained) == (1, len(sums), True)
+    assert tally.links == links_of(len(sums), 0)
+    ledger.close()
