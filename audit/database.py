@@ -11,7 +11,7 @@ starts again, it rereads the messages or records that came after that transactio
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,13 +35,11 @@ def open_database(
     schema: str,
     version: int,
     upgrades: Mapping[int, str] | None = None,
-    additions: Iterable[str] = (),
 ) -> sqlite3.Connection:
     """Opens the database, or creates it. Only `transaction` begins transactions.
 
     upgrades: for each older version, the statements that turn a database of that older version into
-    one of the next version. additions: statements that add tables or indexes if a database of this
-    version does not have them. Raises StateRefused if the file is not a database of this kind, is
+    one of the next version. Raises StateRefused if the file is not a database of this kind, is
     damaged, or has another version. Raises DatabaseFailed if there is no room.
     """
     try:
@@ -53,8 +51,6 @@ def open_database(
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _check(connection, path, schema, version, upgrades or {})
-            for addition in additions:
-                connection.execute(addition)
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection

@@ -14,9 +14,9 @@ from typing import Any
 
 from skidway.agent.settings import AgentSettings
 from skidway.audit.settings import CounterSettings
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Announcement,
-    Count,
     Delta,
     Message,
     Range,

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Announcement,
-    Count,
     Delta,
     Message,
     Seal,

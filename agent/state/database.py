@@ -32,7 +32,8 @@ from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
-from skidway.audit.topic.messages import Certainty, Filtered, Loss
+from skidway.audit.topic.count_columns import Filtered
+from skidway.audit.topic.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory
 from skidway.kafka.source import Source

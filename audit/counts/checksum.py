@@ -51,6 +51,17 @@ def signed(number: int) -> int:
     return (number + _SIGN) % _MODULUS - _SIGN
 
 
+def mixed(numbers: UInt64s) -> UInt64s:
+    """The hash of single numbers: mix(z + 0x9E3779B97F4A7C15)."""
+    found = numbers + _GAMMA
+    found ^= found >> _SHIFTS[0]
+    found *= _FIRST_FACTOR
+    found ^= found >> _SHIFTS[1]
+    found *= _SECOND_FACTOR
+    found ^= found >> _SHIFTS[2]
+    return found
+
+
 def _file_hash(agent: Int64s, file: Int64s) -> UInt64s:
     """The part of the hash that comes from agent and file. The function computes this part once for
     each run of records of one file."""
@@ -64,11 +75,4 @@ def _file_hash(agent: Int64s, file: Int64s) -> UInt64s:
 
 
 def _chain(hashes: UInt64s, field: Int64s) -> UInt64s:
-    mixed = hashes ^ np.ascontiguousarray(field, np.int64).view(np.uint64)
-    mixed += _GAMMA
-    mixed ^= mixed >> _SHIFTS[0]
-    mixed *= _FIRST_FACTOR
-    mixed ^= mixed >> _SHIFTS[1]
-    mixed *= _SECOND_FACTOR
-    mixed ^= mixed >> _SHIFTS[2]
-    return mixed
+    return mixed(hashes ^ np.ascontiguousarray(field, np.int64).view(np.uint64))

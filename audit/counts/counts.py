@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skidway.audit.counts import bucket, checksum
-from skidway.audit.topic.messages import Count, Filtered
+from skidway.audit.topic.count_columns import Count, Filtered
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 

@@ -9,12 +9,13 @@ because a loss concerns the buckets that its own delta and all deltas with lower
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from skidway.audit.counts.counts import BucketKey, Counts
-from skidway.audit.topic.messages import Count, Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
+from skidway.audit.topic.count_columns import COLUMNS, Count
+from skidway.audit.topic.messages import Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
@@ -23,6 +24,7 @@ LIMIT_BYTES = 900_000
 
 # the most bytes of a long in Avro; a string has its length as a long before its bytes
 _LONG_BYTES = 10
+_COUNT_BYTES = 8 * len(COLUMNS)
 _HEAD_BYTES = 400
 
 
@@ -97,23 +99,28 @@ def _delta(sender: Sender, number: int, time_ms: int, parts: Sequence[_Part]) ->
 def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
     group: list[_Part] = []
     size = _HEAD_BYTES
+    counted: set[Source] = set()
     for part in parts:
-        part_bytes = _bytes_at_most(part)
+        part_bytes = _bytes_at_most(part, counted)
         if group and size + part_bytes > limit_bytes:
             yield group
-            group, size = [], _HEAD_BYTES
+            group, size, counted = [], _HEAD_BYTES, set()
+            part_bytes = _bytes_at_most(part, counted)
         group.append(part)
         size += part_bytes
+        if isinstance(part, Count):
+            counted.add(part.source)
     if group:
         yield group
 
 
-def _bytes_at_most(part: _Part) -> int:
-    # There may be thousands of counts. All fields of a count are numbers, except the source and
-    # what rules left out.
+def _bytes_at_most(part: _Part, counted: Collection[Source]) -> int:
+    """counted: the source topics that the counts of the same message have named already. A message
+    names the source topic of its counts only once."""
     if isinstance(part, Count):
-        filtered = sum(3 * _LONG_BYTES + 4 * len(x.rule) for x in part.filtered)
-        return _COUNT_BYTES + _source_bytes(part.source) + filtered
+        filtered = sum(4 * _LONG_BYTES + 4 * len(x.rule) for x in part.filtered)
+        source = 0 if part.source in counted else _source_bytes(part.source)
+        return _COUNT_BYTES + source + filtered
     return sum(_field_bytes_at_most(getattr(part, field.name)) for field in fields(part))
 
 
@@ -131,6 +138,3 @@ def _field_bytes_at_most(value: object) -> int:
 def _source_bytes(source: Source) -> int:
     texts = (source.cluster, source.cluster_id, source.topic, source.topic_id)
     return sum(map(_field_bytes_at_most, texts))
-
-
-_COUNT_BYTES = (len(fields(Count)) - 1) * _field_bytes_at_most(0)

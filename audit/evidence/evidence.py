@@ -6,30 +6,24 @@ buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over dis
 order and repetition do not matter. One order is stored: the order in which the first messages of
 the senders arrived. The judgement uses that order only to raise a doubt (see counting_places).
 
-The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
-touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
-the sum of link(number) - link(previous) over these deltas. If no delta is missing, this sum is
-link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
-its record expired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
-from skidway.audit.counts import checksum
-from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
 from skidway.audit.evidence.overlaps import Pair
 from skidway.audit.evidence.rereading import Rereadings
+from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
-    Count,
     Delta,
     Gap,
     Heartbeat,
@@ -47,15 +41,6 @@ NEVER_AHEAD_MS = 1 << 62
 
 _ID_END = 1 << 63
 _ID_DIGITS_MAX = 19
-
-
-class SenderKey(NamedTuple):
-    """A sender in one epoch. The numbers of its messages in an epoch begin with 1 and have no
-    holes."""
-
-    tier: Tier
-    producer: str
-    epoch: int
 
 
 class SealNote(NamedTuple):
@@ -98,25 +83,6 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """The counts of one sender for one (source topic, agent, bucket).
-
-    first, last: the least and the greatest number of the deltas that touched the bucket. links: the
-    sum of the links of these deltas.
-    """
-
-    sums: Sums
-    first: int
-    last: int
-    links: int
-
-    @property
-    def chained(self) -> bool:
-        """Whether no delta of this bucket is missing."""
-        return self.links == checksum.signed(link(self.last) - link(0))
-
-
-@dataclass(frozen=True, slots=True)
 class LossNote:
     """A loss, with the number and the sender's time of the message that declared it."""
 
@@ -148,10 +114,6 @@ Window = tuple[int, int]
 FOREVER: Window = (-(1 << 62), 1 << 62)
 """A window that contains every bucket."""
 
-BucketId = tuple[int, int]
-"""The start and the size of a bucket in ms. The counts of tiers with buckets of different sizes are
-never equal."""
-
 
 @dataclass(slots=True)
 class TopicEvidence:
@@ -164,7 +126,7 @@ class TopicEvidence:
     paths: the paths of the files that have losses, by agent and file id.
     """
 
-    tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
+    tallies: dict[BucketId, Mapping[int, Mapping[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
     losses: dict[int, list[LossNote]] = field(default_factory=dict)
     gaps: list[GapNote] = field(default_factory=list)
@@ -252,28 +214,6 @@ class Evidence:
         if numbers is None or numbers.first > 1:
             return None
         return min(self.began.get(agent, numbers.first_time_ms), numbers.first_time_ms)
-
-
-def link(number: int) -> int:
-    """Hashes a number to a signed 64-bit value, with the finalizer of splitmix64 (see checksum)."""
-    mask = (1 << 64) - 1
-    mixed = (number + 0x9E3779B97F4A7C15) & mask
-    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
-    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & mask
-    return checksum.signed(mixed ^ mixed >> 31)
-
-
-@lru_cache(maxsize=1024)
-def links_of(number: int, previous: int) -> int:
-    """The value that one delta adds to the `links` of a bucket that it touches."""
-    return checksum.signed(link(number) - link(previous))
-
-
-def sums_of(count: Count) -> Sums:
-    """The sums in one entry of a delta."""
-    return Sums(
-        count.count, count.bytes, count.checksum, count.rejects, count.repeats, count.filtered
-    )
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:

@@ -51,13 +51,7 @@ class Ledger:
     thread opens a `Ledger` of its own."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
-        self._connection = open_database(
-            path,
-            ledger_tables.SCHEMA,
-            ledger_tables.FORMAT,
-            ledger_tables.UPGRADES,
-            ledger_tables.ADDITIONS,
-        )
+        self._connection = open_database(path, ledger_tables.SCHEMA, ledger_tables.FORMAT)
         self._rows = Rows(self._connection)
 
     def close(self) -> None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from skidway.audit.counts.counts import Sums
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import (
     NEVER_AHEAD_MS,
@@ -22,8 +20,6 @@ from skidway.audit.evidence.evidence import (
     LossNote,
     Numbers,
     SealNote,
-    SenderKey,
-    Tally,
     TopicEvidence,
     Window,
     agent_named,
@@ -32,9 +28,11 @@ from skidway.audit.evidence.evidence import (
 )
 from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.rereading import FileNote, Rereading, is_untold, rereadings
+from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderKey, TallyColumns
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
-from skidway.audit.topic.messages import Bounds, Certainty, Filtered, Gap, Loss, Tier
+from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
@@ -233,27 +231,27 @@ class _Reader:
     def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
         filtered = self._read_filtered(number)
         rows = self._connection.execute(
-            "SELECT bucket, bucket_ms, agent, sender, count, bytes, checksum, rejects, repeats,"
-            " first, last, links FROM tallies WHERE source = ? AND bucket >= ? AND bucket < ?",
+            "SELECT bucket, bucket_ms, columns FROM tallies"
+            " WHERE source = ? AND bucket >= ? AND bucket < ?",
             (number, *self._window),
         )
-        for bucket, bucket_ms, agent, sender, *sums, first, last, links in rows:
-            by_agent = topic.tallies.setdefault((bucket, bucket_ms), {})
-            rules = filtered.get((bucket, bucket_ms, agent, sender), ())
-            counted = replace(Sums(*sums), filtered=tuple(rules)) if rules else Sums(*sums)
-            tally = Tally(counted, first, last, links)
-            by_agent.setdefault(agent, {})[self._keys[sender]] = tally
+        for bucket, bucket_ms, columns in rows:
+            each = bucket, bucket_ms
+            topic.tallies[each] = BucketTallies(
+                TallyColumns.unpack(columns), self._keys, filtered.get(each, {})
+            )
 
-    def _read_filtered(self, number: int) -> dict[tuple[int, int, int, int], list[Filtered]]:
-        """What rules left out, by bucket, its size, agent and sender; sorted by rule."""
+    def _read_filtered(self, number: int) -> dict[BucketId, dict[tuple[int, int], list[Filtered]]]:
+        """What rules left out, by bucket, agent and sender; sorted by rule."""
         rows = self._connection.execute(
             "SELECT bucket, bucket_ms, agent, sender, rule, records, bytes FROM filtered"
             " WHERE source = ? AND bucket >= ? AND bucket < ? ORDER BY rule",
             (number, *self._window),
         )
-        found: dict[tuple[int, int, int, int], list[Filtered]] = {}
+        found: dict[BucketId, dict[tuple[int, int], list[Filtered]]] = {}
         for bucket, bucket_ms, agent, sender, *each in rows:
-            found.setdefault((bucket, bucket_ms, agent, sender), []).append(Filtered(*each))
+            by_tally = found.setdefault((bucket, bucket_ms), {})
+            by_tally.setdefault((agent, sender), []).append(Filtered(*each))
         return found
 
     def _read_losses(self, topic: TopicEvidence, source: Source, number: int) -> None:

@@ -23,22 +23,18 @@ from itertools import chain
 
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
-from skidway.audit.evidence.evidence import (
-    SenderKey,
-    agent_of,
-    agents_in,
-    hear,
-    sender_key,
-)
+from skidway.audit.evidence.evidence import agent_of, agents_in, hear, sender_key
 from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
 from skidway.audit.evidence.overlaps import overlaps
-from skidway.audit.evidence.pending_rows import PendingRows, TallyKey
+from skidway.audit.evidence.pending_rows import PendingRows
 from skidway.audit.evidence.rereading import identity_of, replaced_by
+from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.evidence.tally_rows import TallyRows
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
     Announcement,
-    Count,
     Delta,
     Heartbeat,
     MessageRefused,
@@ -81,6 +77,7 @@ class Rows:
         self._senders: dict[SenderKey, int] = {}
         self._agents: set[tuple[int, int]] = set()
         self._pending = PendingRows()
+        self._tallies = TallyRows(connection)
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
         """Takes one record, whose rows `write` writes. Returns False for a message that only a
@@ -115,6 +112,7 @@ class Rows:
         records show about their senders: clocks, times and the places of messages."""
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
+        self._tallies.write()
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
@@ -231,20 +229,19 @@ class Rows:
         if isinstance(message, Seal):
             self._add_seals(message)
             return
-        for count in message.counts:
-            key = self._key(sender, count)
-            self._take_agent(key[0], count.agent)
-            self._pending.tally(key, message.number, count)
+        self._add_counts(sender, message, is_clone=False)
         self._add_progress(sender, message)
 
     def _add_clone(self, sender: int, message: Delta | Seal) -> None:
         for source, agent in agents_in(message):
             self._take_agent(self._source(source), agent)
-        for count in message.counts if isinstance(message, Delta) else ():
-            self._pending.touch(self._key(sender, count), message.number)
+        if isinstance(message, Delta):
+            self._add_counts(sender, message, is_clone=True)
 
-    def _key(self, sender: int, count: Count) -> TallyKey:
-        return self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender
+    def _add_counts(self, sender: int, message: Delta, *, is_clone: bool) -> None:
+        counts = CountColumns.of(message.counts)
+        sources = [self._source(source) for source in counts.sources]
+        self._tallies.add(sender, message.number, counts, sources, is_clone=is_clone)
 
     def _add_progress(self, sender: int, message: Delta) -> None:
         number, time_ms = message.number, message.time_ms

@@ -1,8 +1,8 @@
-"""The ledger's tables, and the statements that add them to an older store."""
+"""The ledger's tables."""
 
 from __future__ import annotations
 
-FORMAT = 2
+FORMAT = 3
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -21,11 +21,9 @@ CREATE TABLE sources (
     UNIQUE (cluster, cluster_id, topic, topic_id)
 );
 CREATE TABLE tallies (
-    source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER,
-    count INTEGER, bytes INTEGER, checksum INTEGER, rejects INTEGER, repeats INTEGER,
-    first INTEGER, last INTEGER, links INTEGER,
-    PRIMARY KEY (source, bucket, bucket_ms, agent, sender)
-) WITHOUT ROWID;
+    source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB,
+    PRIMARY KEY (source, bucket, bucket_ms)
+);
 CREATE TABLE seals (
     source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER, sealed_until INTEGER, at INTEGER,
     PRIMARY KEY (source, agent, epoch, number)
@@ -61,101 +59,66 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), refused INTEGER, taken INTEGER);
-INSERT INTO meta VALUES (1, 0, 0)
-"""
-
-UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
-ADDITIONS = (
-    """
-CREATE TABLE IF NOT EXISTS filtered (
+CREATE TABLE filtered (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER, rule TEXT,
     records INTEGER, bytes INTEGER,
     PRIMARY KEY (source, bucket, bucket_ms, agent, sender, rule)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS finals (
+) WITHOUT ROWID;
+CREATE TABLE finals (
     source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER,
     PRIMARY KEY (source, agent, epoch, number)
-) WITHOUT ROWID
-""",
-    "CREATE TABLE IF NOT EXISTS beginnings (agent INTEGER PRIMARY KEY, time INTEGER)",
-    """
-CREATE TABLE IF NOT EXISTS bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER)
-""",
-    """
-CREATE TABLE IF NOT EXISTS inodes (
+) WITHOUT ROWID;
+CREATE TABLE beginnings (agent INTEGER PRIMARY KEY, time INTEGER);
+CREATE TABLE bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER);
+CREATE TABLE inodes (
     source INTEGER, host TEXT, inode INTEGER, agent INTEGER, file INTEGER, time INTEGER, path TEXT,
     born INTEGER, replaced INTEGER,
     PRIMARY KEY (source, host, inode, agent, file)
-) WITHOUT ROWID
-""",
-    """
-CREATE INDEX IF NOT EXISTS inodes_by_birth ON inodes (source, host, inode, born, agent)
-WHERE born IS NOT NULL
-""",
-    "CREATE INDEX IF NOT EXISTS inodes_by_file ON inodes (agent, file)",
-    "CREATE TABLE IF NOT EXISTS unread (fingerprint TEXT PRIMARY KEY, count INTEGER)",
-    """
-CREATE TABLE IF NOT EXISTS unread_from (
+) WITHOUT ROWID;
+CREATE INDEX inodes_by_birth ON inodes (source, host, inode, born, agent)
+WHERE born IS NOT NULL;
+CREATE INDEX inodes_by_file ON inodes (agent, file);
+CREATE TABLE unread (fingerprint TEXT PRIMARY KEY, count INTEGER);
+CREATE TABLE unread_from (
     topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL,
     PRIMARY KEY (topic, partition)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS heard (
+) WITHOUT ROWID;
+CREATE TABLE heard (
     tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS readings (
+) WITHOUT ROWID;
+CREATE TABLE readings (
     tier TEXT, producer TEXT, window INTEGER, least INTEGER, earlier INTEGER, earliest INTEGER,
     PRIMARY KEY (tier, producer)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS seals_ahead (
+) WITHOUT ROWID;
+CREATE TABLE seals_ahead (
     agent INTEGER, epoch INTEGER, number INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch, number)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS offsets (
+) WITHOUT ROWID;
+CREATE TABLE offsets (
     agent INTEGER, topic TEXT, topic_id TEXT, partition INTEGER, first INTEGER, last INTEGER,
     PRIMARY KEY (agent, topic, topic_id, partition)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS host_names (
+) WITHOUT ROWID;
+CREATE TABLE host_names (
     agent INTEGER PRIMARY KEY, epoch INTEGER, number INTEGER, time INTEGER, host TEXT
-)
-""",
-    "CREATE INDEX IF NOT EXISTS host_names_by_name ON host_names (host)",
-    """
-CREATE TABLE IF NOT EXISTS resumed (
+);
+CREATE INDEX host_names_by_name ON host_names (host);
+CREATE TABLE resumed (
     agent INTEGER, epoch INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS overlaps (
+) WITHOUT ROWID;
+CREATE TABLE overlaps (
     agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
-) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS decisions (
+) WITHOUT ROWID;
+CREATE TABLE decisions (
     id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, PRIMARY KEY (id, value)
-) WITHOUT ROWID
-""",
-    "CREATE INDEX IF NOT EXISTS decisions_by_bucket ON decisions (source, bucket)",
-    """
-CREATE TABLE IF NOT EXISTS recounts (
+) WITHOUT ROWID;
+CREATE INDEX decisions_by_bucket ON decisions (source, bucket);
+CREATE TABLE recounts (
     source INTEGER, output TEXT, value BLOB, PRIMARY KEY (source, output)
-) WITHOUT ROWID
-""",
-)
-"""Tables and indexes that an older version of the program does not have. The older version can
-still open a store with these tables. So an upgrade of the collector can be undone, and the version
-number of the store's format stays the same.
+) WITHOUT ROWID;
+INSERT INTO meta VALUES (1, 0, 0)
+"""
+"""The tables whose names do not say what they contain:
 
+    tallies: the counts of each bucket, as columns (see module tallies).
     finals: the last seals of agents that left for good.
     beginnings: when agents were first heard.
     bounds: the bounds for event times that agents announced.

@@ -1,8 +1,8 @@
 """Adds up the rows of all messages of one transaction, so that each row is written once.
 
-A busy audit topic has many messages of one sender in a transaction, and each of their counts is a
-part of the row of a bucket. All values of these rows are sums, minima and maxima. So it does not
-matter in which order the counts are added, or whether they are added here or by the database.
+A busy audit topic has many messages of one sender in a transaction. All values of these rows are
+sums, minima and maxima. So it does not matter in which order the messages are added, or whether
+they are added here or by the database. (The tallies have a module of their own, tally_rows.)
 
 `PendingRows` belongs to one transaction. Nobody may use it after `write`, or after the transaction
 has failed.
@@ -14,40 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skidway.audit.counts import checksum
-from skidway.audit.evidence.evidence import links_of
-from skidway.audit.topic.messages import Bounds, Count, Delta, Seal
-
-TallyKey = tuple[int, int, int, int, int]
-"""Source, bucket, size of the bucket, agent and sender, as in the primary key of the tallies."""
-
-
-def _sum64(column: str) -> str:
-    """The sum of a column's old and new value, modulo 2^64 as a signed number. The function add64
-    of the ledger does the same, but each of its calls leaves SQLite."""
-    old, new, least, most = column, f"excluded.{column}", "-9223372036854775807 - 1", (1 << 63) - 1
-    return (
-        f"CASE WHEN {old} > 0 AND {new} > {most} - {old}"
-        f" THEN ({old} + ({least})) + ({new} + ({least}))"
-        f" WHEN {old} < 0 AND {new} < ({least}) - {old}"
-        f" THEN ({old} - ({least})) + ({new} - ({least})) ELSE {old} + {new} END"
-    )
-
-
-_TALLIES = f"""
-INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET
-    count = count + excluded.count, bytes = bytes + excluded.bytes,
-    checksum = {_sum64("checksum")},
-    rejects = rejects + excluded.rejects, repeats = repeats + excluded.repeats,
-    first = min(first, excluded.first), last = max(last, excluded.last),
-    links = {_sum64("links")}
-"""  # noqa: S608 - our own text
-
-_FILTERED = """
-INSERT INTO filtered VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET records = records + excluded.records, bytes = bytes + excluded.bytes
-"""
+from skidway.audit.topic.messages import Bounds, Delta, Seal
 
 _SENDERS = """
 UPDATE senders SET known = known + ?2, last = max(coalesce(last, ?3), ?3),
@@ -111,8 +78,6 @@ class PendingRows:
     def __init__(self) -> None:
         self.numbers: dict[tuple[int, int], bytes] = {}
         """The digest of each new message, by sender and number."""
-        self._tallies: dict[TallyKey, list[int]] = {}
-        self._filtered: dict[tuple[TallyKey, str], tuple[int, int]] = {}
         self._senders: dict[int, _Arrived] = {}
         self._claims: dict[int, tuple[int, int]] = {}
         self._names: dict[int, tuple[int, int, int, str]] = {}
@@ -135,34 +100,6 @@ class PendingRows:
         """Adds a heartbeat, which names the sender's last number."""
         said = number, time_ms
         self._claims[sender] = max(self._claims.get(sender, said), said)
-
-    def tally(self, key: TallyKey, number: int, count: Count) -> None:
-        """Adds one count of a delta to the row of its bucket."""
-        links = links_of(number, count.previous)
-        for each in count.filtered:
-            records, size = self._filtered.get((key, each.rule), (0, 0))
-            self._filtered[key, each.rule] = records + each.records, size + each.bytes
-        row = self._tallies.get(key)
-        if row is None:
-            self._tallies[key] = [
-                count.count, count.bytes, count.checksum, count.rejects, count.repeats,
-                number, number, links,
-            ]  # fmt: skip
-            return
-        row[0] += count.count
-        row[1] += count.bytes
-        row[2] += count.checksum
-        row[3] += count.rejects
-        row[4] += count.repeats
-        row[5] = min(row[5], number)
-        row[6] = max(row[6], number)
-        row[7] += links
-
-    def touch(self, key: TallyKey, number: int) -> None:
-        """Notes that a clone touched a bucket. Nobody believes the counts of a clone."""
-        row = self._tallies.setdefault(key, [0, 0, 0, 0, 0, number, number, 0])
-        row[5] = min(row[5], number)
-        row[6] = max(row[6], number)
 
     def host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Adds the name of an agent's host. said: epoch, number and sender's time of the message
@@ -197,8 +134,6 @@ class PendingRows:
         yield "INSERT INTO numbers VALUES (?, ?, ?)", numbers
         yield _SENDERS, self._sender_rows()
         yield _CLAIMS, ((sender, *said) for sender, said in self._claims.items())
-        yield _TALLIES, self._tally_rows()
-        yield _FILTERED, ((*key, rule, *x) for (key, rule), x in self._filtered.items())
         yield _HOST_NAMES, ((agent, *said) for agent, said in self._names.items())
         yield _HOSTS, ((agent, *said) for agent, said in self._hosts.items())
         yield _BEGINNINGS, iter(self._beginnings.items())
@@ -213,7 +148,3 @@ class PendingRows:
         for sender, x in self._senders.items():
             first, said = x.first, x.first.sender
             yield sender, x.count, x.last, first.number, first.time_ms, said.cluster, said.host
-
-    def _tally_rows(self) -> Iterator[tuple[object, ...]]:
-        for key, row in sorted(self._tallies.items()):  # neighbours are on one page of the database
-            yield (*key, *map(checksum.signed, row))

@@ -39,7 +39,8 @@ from dataclasses import dataclass, replace
 from skidway.audit.counts import bucket
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.counts import NO_AGENT
-from skidway.audit.evidence.evidence import BucketId, Evidence, TopicEvidence
+from skidway.audit.evidence.evidence import Evidence, TopicEvidence
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import clocks, present_ms
 from skidway.audit.judgement.hosts import HostState, HostStatus, survey

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from skidway.audit.evidence.evidence import Evidence, SenderKey, TopicEvidence
+from skidway.audit.evidence.evidence import Evidence, TopicEvidence
+from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.retired_places import RetiredPlaces
 from skidway.audit.judgement.verdict import Finding, Place, Status

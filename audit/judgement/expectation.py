@@ -7,12 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.evidence.evidence import (
-    Evidence,
-    SealNote,
-    SenderKey,
-    TopicEvidence,
-)
+from skidway.audit.evidence.evidence import Evidence, SealNote, TopicEvidence
+from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents, unread_until
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.messages import NEVER_SEALED, Tier

@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 
 from skidway.audit.counts import bucket
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.evidence.evidence import BucketId, Evidence
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from skidway.audit.counts.counts import NO_AGENT, Sums
-from skidway.audit.evidence.evidence import GapNote, LossNote, SenderKey
+from skidway.audit.evidence.evidence import GapNote, LossNote
+from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
 

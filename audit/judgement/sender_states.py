@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skidway.audit.evidence.evidence import Evidence, Numbers, SenderKey
+from skidway.audit.evidence.evidence import Evidence, Numbers
+from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import behind_ms
 from skidway.audit.judgement.counting_places import place_of

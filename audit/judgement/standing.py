@@ -18,7 +18,7 @@ from skidway.audit.evidence.evidence import Evidence, GapNote
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
-from skidway.audit.topic.messages import Filtered
+from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 

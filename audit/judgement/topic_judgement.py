@@ -38,7 +38,8 @@ from dataclasses import replace
 
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.counts import NO_AGENT, Sums
-from skidway.audit.evidence.evidence import BucketId, Evidence
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.policy import Policy

@@ -20,8 +20,9 @@ from enum import IntEnum
 from functools import reduce
 
 from skidway.audit.counts.counts import NO_AGENT, Sums, joined_by_rule
+from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance, FindingName
-from skidway.audit.topic.messages import Filtered, Tier
+from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 

@@ -31,7 +31,8 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
-from skidway.audit.evidence.evidence import BucketId, Evidence, SenderKey
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.tallies import BucketId, SenderKey
 from skidway.audit.output import Output, StoreFailed
 from skidway.audit.recount import committed_files, listing, manifests, row_files
 from skidway.audit.recount.faults import (

@@ -13,8 +13,9 @@ from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.audit.reports.topic_names import topic_name, topic_names
+from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance
-from skidway.audit.topic.messages import Filtered, Tier
+from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 

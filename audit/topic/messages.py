@@ -17,12 +17,14 @@ Positions count bytes, and offsets count records. Times and the starts of bucket
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
 from skidway.audit.topic import recount_result
+from skidway.audit.topic.count_columns import COLUMNS, Count, CountColumns, Filtered
 from skidway.audit.topic.decisions import (
     Acceptance,
     Decision,
@@ -127,39 +129,6 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
-    """How many records a rule of an agent's setting `shape` left out. bytes: the sum of the lengths
-    in their origins. The numbers are signed, like all counts."""
-
-    rule: str
-    records: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
-
-    previous: the number of the last earlier delta of the same producer and epoch that has counts
-    for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
-    no longer has its number. filtered: what rules left out, sorted by rule; `count` does not
-    include these records.
-    """
-
-    source: Source
-    agent: int
-    bucket: int
-    bucket_ms: int
-    count: int
-    bytes: int
-    checksum: int
-    rejects: int = 0
-    repeats: int = 0
-    previous: int = 0
-    filtered: tuple[Filtered, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Loss:
     """Bytes [first, end) of a file that an agent declares lost or possibly lost. end: None if the
     agent did not see the end.
@@ -224,7 +193,7 @@ class Delta:
     number: int
     time_ms: int
     ranges: tuple[Range, ...] = ()
-    counts: tuple[Count, ...] = ()
+    counts: Sequence[Count] = ()
     losses: tuple[Loss, ...] = ()
     gaps: tuple[Gap, ...] = ()
 
@@ -293,13 +262,16 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """All encodings of exactly this message: at most one for each schema that this version of
-    Skidway has.
+    """All encodings of exactly this message, in each schema that this version of Skidway has.
 
     The caller needs all of them, because a program of another version may have sent the same
     message in another encoding.
     """
-    values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
+    record = _audit_record(message)
+    older = record | {"columns": None}
+    if isinstance(message, Delta):
+        older["counts"] = [_count_record(x) for x in message.counts]
+    values = [y for x in (record, older) for y in single_object.encodings(AUDIT_SCHEMA, x)]
     return [value for value in values if decode(value) == message]
 
 
@@ -346,6 +318,7 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         "time": message.time_ms,
         "ranges": [],
         "counts": [],
+        "columns": None,
         "losses": [],
         "gaps": [],
         "seals": [],
@@ -354,7 +327,8 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
     }
     if isinstance(message, Delta):
         record["ranges"] = [_flat(x, "partition", "first", "end") for x in message.ranges]
-        record["counts"] = [_count_record(x) for x in message.counts]
+        if message.counts:
+            record["columns"] = CountColumns.of(message.counts).to_record()
         record["losses"] = [_flat(x, *_LOSS_FIELDS) for x in message.losses]
         record["gaps"] = [_flat(x, "partition", "first", "end", "reason") for x in message.gaps]
     elif isinstance(message, Seal):
@@ -362,9 +336,7 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
     return record
 
 
-_COUNT_FIELDS = (
-    "agent", "bucket", "bucket_ms", "count", "bytes", "checksum", "rejects", "repeats", "previous"
-)  # fmt: skip
+_COUNT_FIELDS = COLUMNS[1:]
 _LOSS_FIELDS = (
     "agent", "file", "first", "end", "certainty", "reason", "from_bucket", "to_bucket"
 )  # fmt: skip
@@ -420,7 +392,7 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
         number,
         time_ms,
         ranges=tuple(Range(**_nested(x)) for x in record["ranges"]),
-        counts=tuple(_count(x) for x in record["counts"]),
+        counts=_counts(record),
         losses=tuple(_loss(x) for x in record["losses"]),
         gaps=tuple(Gap(**_nested(x)) for x in record["gaps"]),
     )
@@ -432,6 +404,12 @@ def _announcement(record: dict[str, Any]) -> Announcement:
         source=_source(record),
         **{name: record[name] for name in _ANNOUNCEMENT_FIELDS},
     )
+
+
+def _counts(record: dict[str, Any]) -> CountColumns:
+    if record["columns"] is not None:
+        return CountColumns.from_record(record["columns"])
+    return CountColumns.of(_count(x) for x in record["counts"])
 
 
 def _count(record: dict[str, Any]) -> Count:

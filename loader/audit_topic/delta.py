@@ -25,7 +25,8 @@ from typing import Any
 
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.counts.deltas import Numbered, number_deltas
-from skidway.audit.topic.messages import Count, Delta, Range, Sender, Tier
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Delta, Range, Sender, Tier
 from skidway.audit.topic.messages import Gap as NamedGap
 from skidway.kafka.source import Source
 from skidway.loader.state.manifest import Manifest, PartitionRange

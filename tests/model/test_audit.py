@@ -38,8 +38,9 @@ from skidway.agent.accounts.set_backs import SetBacks
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
 from skidway.audit.evidence.collection import LIVE_WITHIN_S
-from skidway.audit.evidence.evidence import Evidence, SealNote, SenderKey, Tally, link
+from skidway.audit.evidence.evidence import Evidence, SealNote
 from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.tallies import SenderKey, Tally, link
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster
 from skidway.audit.judgement.topic_judgement import verdicts

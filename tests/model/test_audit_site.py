@@ -17,8 +17,9 @@ import pytest
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
-from skidway.audit.evidence.evidence import Coverage, Evidence, Tally, link
+from skidway.audit.evidence.evidence import Coverage, Evidence
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.tallies import Tally, link
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic.messages import Tier, encode

@@ -12,7 +12,8 @@ import numpy as np
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.counts.deltas import number_deltas
-from skidway.audit.evidence.evidence import Evidence, SenderKey, Tally, link
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.tallies import SenderKey, Tally, link
 from skidway.audit.topic.messages import Delta, Gap, Loss, Range, Sender
 from skidway.kafka.source import Source
 

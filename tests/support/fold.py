@@ -19,30 +19,27 @@ from skidway.audit.evidence.evidence import (
     GapNote,
     Numbers,
     SealNote,
-    SenderKey,
-    Tally,
     TopicEvidence,
     agent_of,
     agents_in,
     hear,
-    links_of,
     loss_note,
     only_claimed,
     sender_key,
-    sums_of,
 )
 from skidway.audit.evidence.hearing import Heard, Hearings
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.rereading import rereadings
+from skidway.audit.evidence.tallies import SenderKey, Tally, links_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
     NOTHING_SAID,
     Announcement,
     Bounds,
-    Count,
     Delta,
     Heartbeat,
     Message,
@@ -231,7 +228,7 @@ def _add_count(
 ) -> None:
     by_agent = topic.tallies.setdefault((count.bucket, count.bucket_ms), {})
     tallies = by_agent.setdefault(count.agent, {})
-    sums = sums_of(count) if counted else Sums()
+    sums = _sums_of(count) if counted else Sums()
     links = links_of(number, count.previous) if counted else 0
     known = tallies.get(key)
     if known is None:
@@ -255,3 +252,9 @@ def _add_progress(found: Evidence, key: SenderKey, message: Delta) -> None:
         covered = found.topic(part.source).coverage.setdefault(key, {})
         known = covered.get(part.partition, Coverage(part.first, part.end))
         covered[part.partition] = Coverage(min(known.first, part.first), max(known.end, part.end))
+
+
+def _sums_of(count: Count) -> Sums:
+    return Sums(
+        count.count, count.bytes, count.checksum, count.rejects, count.repeats, count.filtered
+    )

@@ -15,9 +15,9 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Certainty,
-    Count,
     Delta,
     Heartbeat,
     Loss,

@@ -34,8 +34,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from skidway.audit.evidence.evidence import Evidence, SealNote, SenderKey, Tally, TopicEvidence
+from skidway.audit.evidence.evidence import Evidence, SealNote, TopicEvidence
 from skidway.audit.evidence.rereading import Rereading
+from skidway.audit.evidence.tallies import SenderKey, Tally
 from skidway.audit.judgement.expectation import usable_seals
 from skidway.audit.topic.messages import Tier
 

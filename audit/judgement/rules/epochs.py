@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from skidway.audit.evidence.evidence import BucketId
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
 from skidway.audit.judgement.verdict import Finding, Status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skidway.audit.evidence.evidence import BucketId, LossNote, SealNote
+from skidway.audit.evidence.evidence import LossNote, SealNote
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
 from skidway.audit.judgement.verdict import Finding, Status

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.evidence.evidence import SenderKey, TopicEvidence
+from skidway.audit.evidence.evidence import TopicEvidence
+from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.verdict import BucketVerdict, Finding, Status
 from skidway.audit.topic.messages import Tier

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skidway.audit.evidence.evidence import BucketId, SealNote
+from skidway.audit.evidence.evidence import SealNote
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import behind_ms
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skidway.audit.evidence.evidence import BucketId, SenderKey, agent_named
+from skidway.audit.evidence.evidence import agent_named
+from skidway.audit.evidence.tallies import BucketId, SenderKey
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.counting_places import place_of
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from skidway.audit.counts.counts import NO_AGENT, Sums
-from skidway.audit.evidence.evidence import BucketId, Evidence, SenderKey, Tally, agent_named
+from skidway.audit.evidence.evidence import Evidence, agent_named
+from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import ours_ahead_ms
 from skidway.audit.judgement.counting_places import counting_places, needed_still
@@ -16,7 +17,7 @@ from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
-Tallies = dict[SenderKey, Tally]
+Tallies = Mapping[SenderKey, Tally]
 """The counts of each sender for one agent in one bucket."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from skidway.audit.counts.counts import NO_AGENT
-from skidway.audit.evidence.evidence import BucketId, SenderKey
+from skidway.audit.evidence.tallies import BucketId, SenderKey
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.rules.seals import TOO_YOUNG
 from skidway.audit.judgement.rules.topic_facts import TopicFacts

@@ -2279,10 +2279,7 @@ MUTANTS = (
             return self._pending.numbers[sender, number]
 """,
         "",
-        (
-            "tests/unit/audit/evidence/test_ledger.py::"
-            "test_the_ledger_and_the_fold_agree_on_clones",
-        ),
+        ("tests/unit/audit/evidence/test_ledger.py::test_the_ledger_and_the_fold_agree_on_clones",),
     ),
     Mutant(
         "two halves of a checksum are added as numbers that may grow",

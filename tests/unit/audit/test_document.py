@@ -12,8 +12,8 @@ import pytest
 
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
-    Count,
     Delta,
     Message,
     Range,

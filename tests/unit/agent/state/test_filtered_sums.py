@@ -9,7 +9,7 @@ from pathlib import Path
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import DATABASE, StateDatabase, open_state
 from skidway.audit.counts.counts import BucketKey, Sums
-from skidway.audit.topic.messages import Filtered
+from skidway.audit.topic.count_columns import Filtered
 from skidway.kafka.source import Source
 from support.promises import promise
 

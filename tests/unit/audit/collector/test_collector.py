@@ -12,7 +12,8 @@ from skidway.audit.collector.roster_file import LOOK_EVERY_S
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.settings import AuditSettings
-from skidway.audit.topic.messages import Count, Delta, Heartbeat, Sender, Tier, encode
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Delta, Heartbeat, Sender, Tier, encode
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 from support.promises import promise

@@ -14,8 +14,8 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
-    Count,
     Delta,
     Range,
     Seal,

@@ -16,11 +16,11 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement.acceptances import Signature, retirement
 from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import Decision, Retirement
 from skidway.audit.topic.messages import (
     TOPIC,
     Certainty,
-    Count,
     Delta,
     Loss,
     Range,

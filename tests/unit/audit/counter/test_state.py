@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from skidway.audit.counter.state import BatchId, CounterState, Position, Progress
-from skidway.audit.topic.messages import Count, Delta, Range, Sender, Tier
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Delta, Range, Sender, Tier
 from support.audit_senders import LOGS
 from support.promises import promise
 

@@ -42,7 +42,7 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
     """Content that is too large for one message is divided among several deltas with consecutive
     numbers. For each bucket, the sender notes the number of the delta that contains the bucket's
     counts."""
-    numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=2_000)
+    numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=1_500)
     numbers = [delta.number for delta in numbered.deltas]
     assert numbers == list(range(1, len(numbers) + 1))
     assert len(numbers) > 3

@@ -16,7 +16,8 @@ from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic import messages
-from skidway.audit.topic.messages import TOPIC, Count, Delta, Sender, Tier
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import TOPIC, Delta, Sender, Tier
 from skidway.kafka import columns
 from skidway.kafka.client import Fetched
 from skidway.kafka.errors import OffsetOutOfRange
@@ -133,27 +134,6 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
     collection.turn(0)
     assert _counted(ledger) == 5
     assert ledger.positions()[OWN].topic_id == cluster.topics[TOPIC].topic_id.hex
-
-
-def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
-    """The collector can use a store of the previous format. The store's positions have no topic id,
-    so the collector uses them as positions in the current topic. A last word is the final seal of
-    an agent that left. The collector treats no seal in such a store as a last word."""
-    cluster, clock = MemoryCluster(), ManualClock()
-    cluster.create(TOPIC)
-    _publish(cluster, OWN, 1)
-    path = tmp_path / "audit.db"
-    ledger = Ledger(path)
-    _collection(cluster, ledger, clock).turn(0)
-    ledger._connection.execute("ALTER TABLE positions DROP COLUMN topic_id")
-    ledger._connection.execute("DROP TABLE finals")
-    ledger._connection.execute("PRAGMA user_version = 1")
-    ledger.close()
-    ledger = Ledger(path)
-    assert ledger.positions() == {OWN: Position(1, "")}
-    _publish(cluster, OWN, 2)
-    assert _collection(cluster, ledger, clock).turn(0) == 1
-    assert _counted(ledger) == 2
 
 
 class Ending:

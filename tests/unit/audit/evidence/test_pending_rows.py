@@ -7,9 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
-from skidway.audit.evidence.evidence import SenderKey, links_of
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.topic.messages import Count, Delta, Tier, encode
+from skidway.audit.evidence.tallies import SenderKey, links_of
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Delta, Tier, encode
 from support.audit_senders import AGENT, LOGS
 from support.promises import promise
 from support.randomness import share_of

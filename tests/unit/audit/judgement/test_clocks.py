@@ -25,10 +25,10 @@ from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     TOPIC,
     Announcement,
-    Count,
     Delta,
     Heartbeat,
     Message,

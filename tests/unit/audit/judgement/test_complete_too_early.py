@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from skidway.audit.judgement.completeness import Question, completeness
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
-    Count,
     Delta,
     Heartbeat,
     Message,

@@ -14,7 +14,8 @@ from skidway.audit.judgement.standing import joined, judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.report import bucket_document, document, sentence
-from skidway.audit.topic.messages import Count, Delta, Filtered, Message, decode, encode
+from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.messages import Delta, Message, decode, encode
 from support.audit_senders import AGENT, LOGS
 from support.one_bucket import COUNTERS, DUE, NOW, POLICY, SIZE, START, count, delta, good, seal
 from support.promises import promise

@@ -9,9 +9,9 @@ from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, sur
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.reports import host_report
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     NEVER_SEALED,
-    Count,
     Delta,
     Heartbeat,
     Message,

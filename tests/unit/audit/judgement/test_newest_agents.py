@@ -18,9 +18,9 @@ from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.host_report import sentence
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     TOPIC,
-    Count,
     Delta,
     Heartbeat,
     Message,

@@ -12,9 +12,9 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NEWEST_BUCKETS, Standing, judged
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Certainty,
-    Count,
     Delta,
     Gap,
     Loss,

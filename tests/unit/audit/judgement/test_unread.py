@@ -15,10 +15,10 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Announcement,
     Certainty,
-    Count,
     Delta,
     Loss,
     Message,

@@ -19,6 +19,7 @@ from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
 from skidway.audit.reports import report
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import (
     Acceptance,
     Decision,
@@ -29,7 +30,6 @@ from skidway.audit.topic.decisions import (
 )
 from skidway.audit.topic.messages import (
     Certainty,
-    Count,
     Delta,
     Loss,
     Message,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
     Certainty,
-    Count,
     Delta,
     Gap,
     Heartbeat,
@@ -109,6 +109,7 @@ def test_a_seal_of_before_last_words_is_none() -> None:
     for each in record["seals"]:
         assert each.pop("final") is False
     assert (record.pop("lateness_ms"), record.pop("ahead_ms")) == (0, 0)
+    assert record.pop("columns") is None
     path = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert value[:10] != messages.encode(seal)[:10]
@@ -122,7 +123,7 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
-    del record["lateness_ms"], record["ahead_ms"]
+    del record["lateness_ms"], record["ahead_ms"], record["columns"]
     path = resources.files("skidway.schemas").joinpath("history", "audit-2.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert messages.decode(value) == Delta(unsaid, 5, 0)

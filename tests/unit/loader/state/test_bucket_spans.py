@@ -15,7 +15,7 @@ import pytest
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
-from skidway.audit.evidence.evidence import Tally, links_of
+from skidway.audit.evidence.tallies import Tally, links_of
 from skidway.errors import StateRefused
 from skidway.loader.state import bucket_spans, layout
 from skidway.loader.state.bucket_rows import SCHEMA, BucketKey

@@ -13,17 +13,18 @@ from pathlib import Path
 import pytest
 
 from skidway.audit.counts.counts import Sums
-from skidway.audit.evidence.evidence import SenderKey, Tally, sender_key
+from skidway.audit.evidence.evidence import sender_key
 from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.evidence.tallies import SenderKey, Tally
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.rules.doublings import Doublings
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import AgentVerdict, Status
 from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Announcement,
     Certainty,
-    Count,
     Delta,
     Heartbeat,
     Loss,
@@ -336,23 +337,6 @@ def test_machines_made_from_one_image_do_not_share_its_files() -> None:
     the same inode, birth time and bytes."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
     assert part(said, SECOND, NEW).status is Status.COMPLETE
-
-
-def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
-    """A store that the previous version of the program wrote has no birth times of files. The audit
-    continues with such a store, and compares only the files' first bytes until the files are
-    announced again."""
-    path = tmp_path / "audit.db"
-    ledger = Ledger(path)
-    ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
-    with closing(sqlite3.connect(path)) as older, older:
-        older.execute("DROP TABLE inodes")
-    ledger.close()
-    ledger = Ledger(path)
-    assert ledger.evidence().topic(LOGS).rereadings.keys() == {7, 8}
-    ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
-    assert not ledger.evidence().topic(LOGS).rereadings
-    ledger.close()
 
 
 TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predecessor_position": 50}

@@ -1,0 +1,174 @@
+"""The tallies: for each bucket of a source topic, what each sender counted of each agent.
+
+The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
+touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
+the sum of link(number) - link(previous) over these deltas. If no delta is missing, this sum is
+link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
+its record expired.
+
+A bucket of a large fleet has a tally for each agent and tier, tens of thousands together. So the
+ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` makes values of them for
+who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import cramjam
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Sums
+from skidway.audit.topic.count_columns import Filtered
+from skidway.audit.topic.messages import Tier
+
+Int64s = npt.NDArray[np.int64]
+
+BucketId = tuple[int, int]
+"""The start and the size of a bucket in ms. The counts of tiers with buckets of different sizes are
+never equal."""
+
+AGENT, SENDER, COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, FIRST, LAST, LINKS = range(10)
+"""The rows of the table: the agent, the ledger's id of the sender, and the fields of a `Tally`."""
+
+_WIDTH: Final = LINKS + 1
+_SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
+_LONG: Final = np.dtype("<i8")
+_LEVEL: Final = 1
+
+
+class SenderKey(NamedTuple):
+    """A sender in one epoch. The numbers of its messages in an epoch begin with 1 and have no
+    holes."""
+
+    tier: Tier
+    producer: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The counts of one sender for one (source topic, agent, bucket).
+
+    first, last: the least and the greatest number of the deltas that touched the bucket. links: the
+    sum of the links of these deltas.
+    """
+
+    sums: Sums
+    first: int
+    last: int
+    links: int
+
+    @property
+    def chained(self) -> bool:
+        """Whether no delta of this bucket is missing."""
+        return self.links == checksum.signed(link(self.last) - link(0))
+
+
+@dataclass(frozen=True, slots=True)
+class TallyColumns:
+    """The tallies of one bucket, sorted by agent and sender; no two have the same agent and sender.
+
+    table: an array of shape (10, n); each of its columns is a tally.
+    """
+
+    table: Int64s
+
+    @classmethod
+    def summed(cls, table: Int64s) -> TallyColumns:
+        """Adds up all tallies with the same agent and sender. Sums wrap around at 64 bits."""
+        if table.shape[1] < 2:
+            return cls(table)
+        table = table[:, np.lexsort((table[SENDER], table[AGENT]))]
+        changed = (np.diff(table[AGENT]) != 0) | (np.diff(table[SENDER]) != 0)
+        if changed.all():
+            return cls(table)
+        begins = np.concatenate(([0], np.flatnonzero(changed) + 1))
+        found = table[:, begins]
+        found[_SUMS] = np.add.reduceat(table[_SUMS], begins, axis=1)
+        found[FIRST] = np.minimum.reduceat(table[FIRST], begins)
+        found[LAST] = np.maximum.reduceat(table[LAST], begins)
+        return cls(found)
+
+    @classmethod
+    def unpack(cls, value: bytes) -> TallyColumns:
+        """Reads what `pack` wrote."""
+        numbers = np.frombuffer(bytes(cramjam.zstd.decompress(value)), _LONG)
+        return cls(numbers.reshape(_WIDTH, -1))
+
+    def pack(self) -> bytes:
+        """The columns as bytes."""
+        data = np.ascontiguousarray(self.table, _LONG)
+        return bytes(cramjam.zstd.compress(data.tobytes(), _LEVEL))
+
+    def __add__(self, other: TallyColumns) -> TallyColumns:
+        return TallyColumns.summed(np.concatenate((self.table, other.table), axis=1))
+
+    def __len__(self) -> int:
+        return int(self.table.shape[1])
+
+
+class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):
+    """The tallies of one bucket as values: for each agent, the tally of each sender. The values are
+    made when somebody asks for the first of them.
+
+    columns: the same tallies as columns. senders: the key of each sender, by the ledger's id.
+    filtered: what rules left out, sorted by rule, by agent and the ledger's id of the sender.
+    """
+
+    def __init__(
+        self,
+        columns: TallyColumns,
+        senders: Mapping[int, SenderKey],
+        filtered: Mapping[tuple[int, int], Sequence[Filtered]],
+    ) -> None:
+        self.columns = columns
+        self.senders = senders
+        self.filtered = filtered
+
+    def __getitem__(self, agent: int) -> dict[SenderKey, Tally]:
+        return self._by_agent[agent]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_agent)
+
+    def __len__(self) -> int:
+        return len(self._by_agent)
+
+    def __repr__(self) -> str:
+        return repr(self._by_agent)
+
+    @cached_property
+    def _by_agent(self) -> dict[int, dict[SenderKey, Tally]]:
+        found: dict[int, dict[SenderKey, Tally]] = {}
+        for agent, sender, count, *sums, first, last, links in self.columns.table.T.tolist():
+            rules = tuple(self.filtered.get((agent, sender), ()))
+            size, checksum_, rejects, repeats = sums
+            found.setdefault(agent, {})[self.senders[sender]] = Tally(
+                Sums(count, size, checksum_, rejects, repeats, rules), first, last, links
+            )
+        return found
+
+
+def link(number: int) -> int:
+    """Hashes a number to a signed 64-bit value, with the finalizer of splitmix64 (see checksum)."""
+    return checksum.signed(int(_links(np.array([number]))[0]))
+
+
+def links_of(number: int, previous: int) -> int:
+    """The value that one delta adds to the `links` of a bucket that it touches."""
+    return checksum.signed(link(number) - link(previous))
+
+
+def links_of_all(numbers: Int64s, previous: Int64s) -> Int64s:
+    """The values of `links_of` for columns of numbers."""
+    return (_links(numbers) - _links(previous)).view(np.int64)
+
+
+def _links(numbers: Int64s) -> npt.NDArray[np.uint64]:
+    return checksum.mixed(np.ascontiguousarray(numbers, np.int64).view(np.uint64))

@@ -1,0 +1,161 @@
+"""Adds the counts of deltas to the ledger's tallies, thousands of counts at a time.
+
+A row of the table `tallies` has all tallies of one bucket of one source topic, as columns. The
+columns of the buckets that changed last stay in memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.tallies import (
+    AGENT,
+    COUNT,
+    FIRST,
+    LAST,
+    LINKS,
+    REPEATS,
+    SENDER,
+    Int64s,
+    TallyColumns,
+    links_of_all,
+)
+from skidway.audit.topic.count_columns import COLUMNS, CountColumns
+
+KEPT_TALLIES_MAX: Final = 1_600_000
+"""At most this many tallies stay in memory, of 80 bytes each."""
+
+_SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
+_PREVIOUS = COLUMNS.index("previous")
+_SUMS = slice(COLUMNS.index("count"), COLUMNS.index("repeats") + 1)
+
+_FILTERED = """
+INSERT INTO filtered VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET records = records + excluded.records, bytes = bytes + excluded.bytes
+"""
+
+_Key = tuple[int, int, int]
+"""Source, start and size of a bucket, as in the primary key of the tallies."""
+
+
+class _Told(NamedTuple):
+    """The counts of one delta. sources: the ledger's ids of the sources of the counts."""
+
+    sender: int
+    number: int
+    counts: CountColumns
+    sources: Sequence[int]
+    is_clone: bool
+
+
+class TallyRows:
+    """The tallies that the deltas of one transaction change. The same object is used for one
+    transaction after the other; after a failed transaction, nobody may use it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._told: list[_Told] = []
+        self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
+        self._kept_count = 0
+
+    def add(
+        self,
+        sender: int,
+        number: int,
+        counts: CountColumns,
+        sources: Sequence[int],
+        *,
+        is_clone: bool = False,
+    ) -> None:
+        """Adds the counts of a delta. sources: the ledger's ids of the sources of the counts.
+        is_clone: whether another delta with this number arrived before. Nobody believes the counts
+        of a clone, but the clone has touched its buckets."""
+        if len(counts):
+            self._told.append(_Told(sender, number, counts, sources, is_clone))
+
+    def write(self) -> None:
+        """Writes the tallies to which counts were added."""
+        told, self._told = self._told, []
+        if not told:
+            return
+        keys, tallies = _rows_of(told)
+        for key, added in _by_bucket(keys, tallies):
+            self._write_bucket(key, TallyColumns.summed(added))
+        self._connection.executemany(_FILTERED, _filtered_rows(told))
+
+    def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
+        known = self._tallies_of(key)
+        agents = np.unique(added.table[AGENT])
+        if known is not None:
+            agents = np.setdiff1d(agents, known.table[AGENT], assume_unique=False)
+            added = known + added
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO agents VALUES (?, ?)",
+            ((key[0], agent) for agent in agents.tolist() if agent != NO_AGENT),
+        )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)", (*key, added.pack())
+        )
+        self._keep(key, added)
+
+    def _tallies_of(self, key: _Key) -> TallyColumns | None:
+        if key in self._kept:
+            return self._kept[key]
+        row = self._connection.execute(
+            "SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)", key
+        ).fetchone()
+        return None if row is None else TallyColumns.unpack(row[0])
+
+    def _keep(self, key: _Key, tallies: TallyColumns) -> None:
+        before = self._kept.pop(key, None)
+        self._kept[key] = tallies
+        self._kept_count += len(tallies) - (0 if before is None else len(before))
+        while self._kept_count > KEPT_TALLIES_MAX:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_count -= len(dropped)
+
+
+def _rows_of(told: Sequence[_Told]) -> tuple[Int64s, Int64s]:
+    """The keys of the buckets, and the tallies, of all these counts: two arrays with a column for
+    each count."""
+    counts = np.concatenate([x.counts.table for x in told], axis=1)
+    lengths = [len(x.counts) for x in told]
+    begins = np.cumsum([0, *(len(x.sources) for x in told[:-1])])
+    sources = np.array([source for x in told for source in x.sources], np.int64)
+    keys = np.empty((3, counts.shape[1]), np.int64)
+    keys[0] = sources[counts[_SOURCE] + np.repeat(begins, lengths)]
+    keys[1], keys[2] = counts[_BUCKET], counts[_BUCKET_MS]
+    numbers = np.repeat(np.array([x.number for x in told], np.int64), lengths)
+    believed = np.repeat(np.array([not x.is_clone for x in told], np.int64), lengths)
+    tallies = np.empty((LINKS + 1, counts.shape[1]), np.int64)
+    tallies[AGENT] = counts[COLUMNS.index("agent")]
+    tallies[SENDER] = np.repeat(np.array([x.sender for x in told], np.int64), lengths)
+    tallies[COUNT : REPEATS + 1] = counts[_SUMS] * believed
+    tallies[FIRST] = tallies[LAST] = numbers
+    tallies[LINKS] = links_of_all(numbers, counts[_PREVIOUS]) * believed
+    return keys, tallies
+
+
+def _by_bucket(keys: Int64s, tallies: Int64s) -> Iterator[tuple[_Key, Int64s]]:
+    order = np.lexsort(keys[::-1])
+    keys, tallies = keys[:, order], tallies[:, order]
+    changed = np.flatnonzero((np.diff(keys, axis=1) != 0).any(axis=0)) + 1
+    begins = [0, *changed.tolist(), keys.shape[1]]
+    for begin, end in pairwise(begins):
+        source, bucket, bucket_ms = keys[:, begin].tolist()
+        yield (source, bucket, bucket_ms), tallies[:, begin:end]
+
+
+def _filtered_rows(told: Sequence[_Told]) -> Iterator[tuple[object, ...]]:
+    for each in told:
+        for index, rules in each.counts.filtered.items() if not each.is_clone else ():
+            source, agent, bucket, bucket_ms = each.counts.table[:4, index].tolist()
+            key = each.sources[source], bucket, bucket_ms, agent, each.sender
+            yield from ((*key, x.rule, x.records, x.bytes) for x in rules)

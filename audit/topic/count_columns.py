@@ -1,0 +1,168 @@
+"""The counts of one delta, as columns.
+
+A fleet sends millions of counts in a minute. In columns, a program takes thousands of counts at the
+price of one; as a sequence, the same object yields each count as a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from skidway.kafka.source import Source
+
+COLUMNS: Final = (
+    "source", "agent", "bucket", "bucket_ms", "count", "bytes", "checksum", "rejects", "repeats",
+    "previous",
+)  # fmt: skip
+"""The columns, in the order of the table. `source` is an index into the sources."""
+
+_LONG: Final = np.dtype("<i8")
+_EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """How many records a rule of an agent's setting `shape` left out. bytes: the sum of the lengths
+    in their origins. The numbers are signed, like all counts."""
+
+    rule: str
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
+
+    previous: the number of the last earlier delta of the same producer and epoch that has counts
+    for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
+    no longer has its number. filtered: what rules left out, sorted by rule; `count` does not
+    include these records.
+    """
+
+    source: Source
+    agent: int
+    bucket: int
+    bucket_ms: int
+    count: int
+    bytes: int
+    checksum: int
+    rejects: int = 0
+    repeats: int = 0
+    previous: int = 0
+    filtered: tuple[Filtered, ...] = ()
+
+
+class CountColumns(Sequence[Count]):
+    """Counts in a table with one row for each of COLUMNS and one column for each count.
+
+    filtered: for the counts from which rules left out records, by their index, what the rules left
+    out. Equal to any other sequence with equal counts.
+    """
+
+    __slots__ = ("filtered", "sources", "table")
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        table: npt.NDArray[np.int64],
+        filtered: Mapping[int, tuple[Filtered, ...]] | None = None,
+    ) -> None:
+        self.sources = tuple(sources)
+        self.table = table
+        self.filtered = dict(filtered or {})
+
+    @classmethod
+    def of(cls, counts: Iterable[Count]) -> CountColumns:
+        """Puts counts into columns."""
+        if isinstance(counts, CountColumns):
+            return counts
+        found = list(counts)
+        if not found:
+            return NO_COUNTS
+        indexes: dict[Source, int] = {}
+        rows = [
+            (
+                indexes.setdefault(x.source, len(indexes)), x.agent, x.bucket, x.bucket_ms,
+                x.count, x.bytes, x.checksum, x.rejects, x.repeats, x.previous,
+            )
+            for x in found
+        ]  # fmt: skip
+        filtered = {index: x.filtered for index, x in enumerate(found) if x.filtered}
+        return cls([*indexes], np.array(rows, _LONG).T, filtered)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Reads the Avro record CountColumns. Raises ValueError if it is damaged."""
+        sources = [
+            Source(x["cluster"], x["cluster_id"], x["topic"], x["topic_id"])
+            for x in record["sources"]
+        ]
+        table = np.frombuffer(record["table"], _LONG)
+        if len(table) % len(COLUMNS):
+            raise ValueError(f"{len(table)} numbers do not fill {len(COLUMNS)} columns")
+        table = table.reshape(len(COLUMNS), -1)
+        if table.shape[1] and not 0 <= table[0].min() <= table[0].max() < len(sources):
+            raise ValueError(f"a count names none of the {len(sources)} sources")
+        filtered: dict[int, tuple[Filtered, ...]] = {}
+        for x in record["filtered"]:
+            if not 0 <= x["index"] < table.shape[1]:
+                raise ValueError(f"there is no count {x['index']}")
+            rule = Filtered(x["rule"], x["records"], x["bytes"])
+            filtered[x["index"]] = (*filtered.get(x["index"], ()), rule)
+        return cls(sources, table, filtered)
+
+    def to_record(self) -> dict[str, Any]:
+        """The Avro record CountColumns."""
+        return {
+            "sources": [
+                {
+                    "cluster": x.cluster,
+                    "cluster_id": x.cluster_id,
+                    "topic": x.topic,
+                    "topic_id": x.topic_id,
+                }
+                for x in self.sources
+            ],
+            "table": self.table.astype(_LONG, copy=False).tobytes(),
+            "filtered": [
+                {"index": index, "rule": x.rule, "records": x.records, "bytes": x.bytes}
+                for index, rules in sorted(self.filtered.items())
+                for x in rules
+            ],
+        }
+
+    def __len__(self) -> int:
+        return int(self.table.shape[1])
+
+    def __iter__(self) -> Iterator[Count]:
+        for index, column in enumerate(zip(*self.table.tolist(), strict=True)):
+            numbers = dict(zip(COLUMNS, column, strict=True))
+            source = self.sources[numbers.pop("source")]
+            yield Count(source, **numbers, filtered=self.filtered.get(index, ()))
+
+    @overload
+    def __getitem__(self, index: int) -> Count: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Count, ...]: ...
+    def __getitem__(self, index: int | slice) -> Count | tuple[Count, ...]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+NO_COUNTS: Final = CountColumns((), _EMPTY)
