@@ -441,7 +441,7 @@ class AgentSettings(RegistrySecuritySettings):
     )
     audit_interval_ms: int = setting(
         "audit.interval.ms",
-        1_000,
+        10_000,
         help="How often counts are sent, if there are new ones.",
         at_least=10,
     )
