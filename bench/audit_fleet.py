@@ -15,16 +15,8 @@ from typing import Any
 from skidway.agent.settings import AgentSettings
 from skidway.audit.settings import CounterSettings
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import (
-    Announcement,
-    Delta,
-    Message,
-    Range,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-)
+from skidway.audit.topic.messages import Announcement, Delta, Message, Range, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from skidway.settings.document import documented
 

@@ -16,16 +16,8 @@ from dataclasses import dataclass, field
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.counts.marks import FileKey
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import (
-    Announcement,
-    Delta,
-    Message,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-    encode,
-)
+from skidway.audit.topic.messages import Announcement, Delta, Message, Seal, Sender, Tier, encode
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 
 MINUTE_MS = 60_000

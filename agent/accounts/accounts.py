@@ -23,7 +23,8 @@ from skidway.agent.values.identity import new_id
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.counts import bucket
 from skidway.audit.counts.counts import Counts
-from skidway.audit.topic.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
+from skidway.audit.topic.messages import Certainty, Loss, Sender
+from skidway.audit.topic.seal_columns import NEVER_SEALED, SealedTopic
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

@@ -20,7 +20,8 @@ from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.counts.deltas import number_deltas, number_seals
-from skidway.audit.topic.messages import Heartbeat, Loss, SealedTopic, Sender
+from skidway.audit.topic.messages import Heartbeat, Loss, Sender
+from skidway.audit.topic.seal_columns import SealedTopic
 
 Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
 

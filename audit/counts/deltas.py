@@ -15,7 +15,8 @@ from functools import lru_cache
 
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.topic.count_columns import COLUMNS, Count
-from skidway.audit.topic.messages import Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
+from skidway.audit.topic.messages import Delta, Gap, Loss, Range, Seal, Sender
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
@@ -25,6 +26,7 @@ LIMIT_BYTES = 900_000
 # the most bytes of a long in Avro; a string has its length as a long before its bytes
 _LONG_BYTES = 10
 _COUNT_BYTES = 8 * len(COLUMNS)
+_SEAL_BYTES = 3 * 8
 _HEAD_BYTES = 400
 
 
@@ -121,6 +123,8 @@ def _bytes_at_most(part: _Part, counted: Collection[Source]) -> int:
         filtered = sum(4 * _LONG_BYTES + 4 * len(x.rule) for x in part.filtered)
         source = 0 if part.source in counted else _source_bytes(part.source)
         return _COUNT_BYTES + source + filtered
+    if isinstance(part, SealedTopic):
+        return _source_bytes(part.source) + _SEAL_BYTES * (1 + len(part.offsets))
     return sum(_field_bytes_at_most(getattr(part, field.name)) for field in fields(part))
 
 
@@ -129,8 +133,6 @@ def _field_bytes_at_most(value: object) -> int:
         return _source_bytes(value)
     if isinstance(value, str):
         return _LONG_BYTES + 4 * len(value)
-    if isinstance(value, tuple):  # a tuple contains the (partition, offset) pairs of a seal
-        return 2 * _LONG_BYTES * (len(value) + 1)
     return _LONG_BYTES + 1
 
 

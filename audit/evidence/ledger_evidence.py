@@ -7,27 +7,25 @@ all evidence that concerns every bucket: numbers, losses, gaps and coverage.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import (
-    NEVER_AHEAD_MS,
     Coverage,
     Evidence,
     GapNote,
     LossNote,
     Numbers,
-    SealNote,
     TopicEvidence,
     Window,
-    agent_named,
     loss_note,
     only_claimed,
 )
 from skidway.audit.evidence.hearing import Log, Offsets, Reading
-from skidway.audit.evidence.rereading import FileNote, Rereading, is_untold, rereadings
+from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
+from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderKey, TallyColumns
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Filtered
@@ -46,15 +44,6 @@ FROM hosts LEFT JOIN host_names USING (agent)
 """
 """Selects the host name of each agent. Names that an older version wrote into the ledger are only
 in the table `hosts`."""
-
-_NO_LIMIT = 1 << 62
-
-_SEALS = """
-SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals),
-    (SELECT taken FROM seals_ahead AS x
-     WHERE (x.agent, x.epoch, x.number) = (seals.agent, seals.epoch, seals.number))
-FROM seals WHERE source = ? AND agent = ? AND epoch = ?
-"""
 
 _STANDING = """
 SELECT value FROM decisions WHERE revoked IS NULL
@@ -168,8 +157,8 @@ class _Reader:
         for source, number in read.items():
             self._read_topic(source, number)
         losses = self._losses_by_name()
-        for source, number in read.items():
-            self._read_seals(found.topic(source), number, losses[_name(source)])
+        seals = LedgerSeals(self._connection, found.senders, found.last_heard)
+        seals.read(Asked(n, found.topic(x), losses[_name(x)]) for x, n in read.items())
         return found
 
     def _read_hearings(self) -> None:
@@ -315,56 +304,6 @@ class _Reader:
         for source, topic in self._found.topics.items():
             found.setdefault(_name(source), []).extend(chain.from_iterable(topic.losses.values()))
         return found
-
-    def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
-        """For each agent and epoch, reads the seals that a judgement can use: the first, the last,
-        the last before a clone (a message that has the number of another message), the last before
-        each loss, and the two around each rereading (`_seals_around`). losses: the losses of all
-        topics with the topic's name."""
-        for key, numbers in self._found.senders.items():
-            agent = agent_named(key.producer)
-            if key.tier is not Tier.AGENT or agent not in topic.agents:
-                continue
-            limits = [x.number for x in losses if (x.loss.agent, x.epoch) == (agent, key.epoch)]
-            limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]
-            found = set(self._seals(number, agent, key.epoch, limits))
-            for each in topic.rereadings.get(agent, ()):
-                clone = numbers.cloned_at or _NO_LIMIT
-                found.update(self._seals_around(number, key, each, clone))
-            if found:
-                topic.seals.setdefault(agent, []).extend(found)
-
-    def _seals(
-        self, number: int, agent: int, epoch: int, limits: Sequence[int]
-    ) -> Iterator[SealNote]:
-        query = f"{_SEALS} AND number < ? ORDER BY number"
-        for limit in limits:
-            yield from self._seal(f"{query} DESC", number, agent, epoch, limit)
-        yield from self._seal(query, number, agent, epoch, _NO_LIMIT)
-
-    def _seals_around(
-        self, number: int, key: SenderKey, reread: Rereading, clone: int
-    ) -> Iterator[SealNote]:
-        """In the time of a rereading, an agent may have delivered lines that another agent had
-        delivered already. Yields the agent's last seal before that time and its first seal after
-        that time, because the module rules.doublings needs both seals."""
-        agent = agent_named(key.producer)
-        whose, behind = (number, agent, key.epoch), 0
-        if reread.since_ms is not None:
-            query = f"{_SEALS} AND number < ? AND sealed_until < ? ORDER BY number DESC"
-            for seal in self._seal(query, *whose, clone, reread.since_ms):
-                behind = seal.number
-                yield seal
-        if self._found.last_heard(agent) > reread.until_ms:
-            query = f"{_SEALS} AND number > ? AND number < ? AND sealed_until > ? ORDER BY number"
-            yield from self._seal(query, *whose, behind, clone, reread.until_ms)
-
-    def _seal(self, query: str, *values: int) -> Iterator[SealNote]:
-        for row in self._connection.execute(f"{query} LIMIT 1", values):
-            epoch, number, sealed_until, at, final, taken_ms = row
-            if taken_ms is None or taken_ms >= sealed_until:
-                taken_ms = NEVER_AHEAD_MS
-            yield SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
 
 
 def _name(source: Source) -> tuple[str, str]:

@@ -28,6 +28,7 @@ from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Readin
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.pending_rows import PendingRows
 from skidway.audit.evidence.rereading import identity_of, replaced_by
+from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.evidence.tally_rows import TallyRows
 from skidway.audit.topic import messages
@@ -44,11 +45,17 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealColumns
+from skidway.audit.topic.source_names import SourceNames, sources_of
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
 """For at most this many schemas, unread messages are counted separately, by fingerprint. The unread
 messages of all other schemas are counted together, under an empty fingerprint."""
+
+_NAMED_MAX = 1_000
+"""The ids of so many lists of topics stay in memory. Most messages of a fleet name one of a few
+lists."""
 
 _log = log.get(__name__)
 
@@ -78,6 +85,8 @@ class Rows:
         self._agents: set[tuple[int, int]] = set()
         self._pending = PendingRows()
         self._tallies = TallyRows(connection)
+        self._seals = SealRows(connection)
+        self._named: dict[SourceNames, list[int]] = {}
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
         """Takes one record, whose rows `write` writes. Returns False for a message that only a
@@ -113,6 +122,7 @@ class Rows:
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
         self._tallies.write()
+        self._seals.write()
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
@@ -240,7 +250,7 @@ class Rows:
 
     def _add_counts(self, sender: int, message: Delta, *, is_clone: bool) -> None:
         counts = CountColumns.of(message.counts)
-        sources = [self._source(source) for source in counts.sources]
+        sources = self._source_ids(counts.names)
         self._tallies.add(sender, message.number, counts, sources, is_clone=is_clone)
 
     def _add_progress(self, sender: int, message: Delta) -> None:
@@ -268,26 +278,15 @@ class Rows:
 
     def _add_seals(self, message: Seal) -> None:
         agent, epoch = agent_of(message.sender), message.sender.epoch
-        for each in message.topics:
-            self._take_agent(self._source(each.source), agent)
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (self._source(x.source), agent, epoch, message.number, x.sealed_until, x.at)
-                for x in message.topics
-            ],
-        )
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO finals VALUES (?, ?, ?, ?)",
-            [
-                (self._source(x.source), agent, epoch, message.number)
-                for x in message.topics
-                if x.final
-            ],
-        )
+        seals = SealColumns.of(message.topics)
+        sources = self._source_ids(seals.names)
+        for source in sources:
+            self._take_agent(source, agent)
+        self._seals.add(agent, epoch, message.number, seals, sources)
 
     def _add_seal_ahead(self, message: Seal, taken_ms: int) -> None:
-        if any(x.sealed_until > taken_ms for x in message.topics):
+        seals = SealColumns.of(message.topics)
+        if len(seals) and seals.table[0].max() > taken_ms:
             self._connection.execute(
                 "INSERT OR IGNORE INTO seals_ahead VALUES (?, ?, ?, ?)",
                 (agent_of(message.sender), message.sender.epoch, message.number, taken_ms),
@@ -325,6 +324,14 @@ class Rows:
         if agent != NO_AGENT and (source, agent) not in self._agents:
             self._agents.add((source, agent))
             self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
+
+    def _source_ids(self, names: SourceNames) -> list[int]:
+        """The ids of the source topics that these strings name."""
+        if names not in self._named:
+            if len(self._named) >= _NAMED_MAX:
+                self._named.clear()
+            self._named[names] = [self._source(source) for source in sources_of(names)]
+        return self._named[names]
 
     def _source(self, source: Source) -> int:
         if source not in self._sources:

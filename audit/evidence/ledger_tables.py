@@ -25,9 +25,17 @@ CREATE TABLE tallies (
     PRIMARY KEY (source, bucket, bucket_ms)
 );
 CREATE TABLE seals (
-    source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER, sealed_until INTEGER, at INTEGER,
-    PRIMARY KEY (source, agent, epoch, number)
+    agent INTEGER, epoch INTEGER, topics INTEGER, number INTEGER,
+    sealed_until INTEGER, at INTEGER, final INTEGER,
+    PRIMARY KEY (agent, epoch, number, topics)
 ) WITHOUT ROWID;
+CREATE TABLE seal_ends (
+    agent INTEGER, epoch INTEGER, topics INTEGER,
+    first INTEGER, first_until INTEGER, first_at INTEGER, first_final INTEGER,
+    last INTEGER, last_until INTEGER, last_at INTEGER, last_final INTEGER,
+    PRIMARY KEY (agent, epoch, topics)
+) WITHOUT ROWID;
+CREATE TABLE seal_topics (id INTEGER PRIMARY KEY, sources TEXT UNIQUE);
 CREATE TABLE losses (
     source INTEGER, sender INTEGER, number INTEGER, place INTEGER, time INTEGER,
     agent INTEGER, file INTEGER, first INTEGER, end INTEGER, certainty TEXT, reason TEXT,
@@ -63,10 +71,6 @@ CREATE TABLE filtered (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER, rule TEXT,
     records INTEGER, bytes INTEGER,
     PRIMARY KEY (source, bucket, bucket_ms, agent, sender, rule)
-) WITHOUT ROWID;
-CREATE TABLE finals (
-    source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER,
-    PRIMARY KEY (source, agent, epoch, number)
 ) WITHOUT ROWID;
 CREATE TABLE beginnings (agent INTEGER PRIMARY KEY, time INTEGER);
 CREATE TABLE bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER);
@@ -119,7 +123,10 @@ INSERT INTO meta VALUES (1, 0, 0)
 """The tables whose names do not say what they contain:
 
     tallies: the counts of each bucket, as columns (see module tallies).
-    finals: the last seals of agents that left for good.
+    seals: what a seal says about a set of topics. An agent seals all of its topics together, and
+        mostly with the same values.
+    seal_ends: of these, the first and the newest seal of each agent, epoch and set of topics.
+    seal_topics: the sets of topics, each as a JSON array of ids of sources.
     beginnings: when agents were first heard.
     bounds: the bounds for event times that agents announced.
     inodes: when the inode of each announced file was made, and the id whose content the inode had

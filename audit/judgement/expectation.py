@@ -11,7 +11,8 @@ from skidway.audit.evidence.evidence import Evidence, SealNote, TopicEvidence
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents, unread_until
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.topic.messages import NEVER_SEALED, Tier
+from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.kafka.source import Source
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from skidway.audit.topic.source_names import SourceNames, names_of, sources_of
 from skidway.kafka.source import Source
 
 COLUMNS: Final = (
@@ -61,19 +62,20 @@ class Count:
 class CountColumns(Sequence[Count]):
     """Counts in a table with one row for each of COLUMNS and one column for each count.
 
-    filtered: for the counts from which rules left out records, by their index, what the rules left
-    out. Equal to any other sequence with equal counts.
+    names: the source topics to which the row `source` points. filtered: for the counts from which
+    rules left out records, by their index, what the rules left out. Equal to any other sequence
+    with equal counts.
     """
 
-    __slots__ = ("filtered", "sources", "table")
+    __slots__ = ("filtered", "names", "table")
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        names: SourceNames,
         table: npt.NDArray[np.int64],
         filtered: Mapping[int, tuple[Filtered, ...]] | None = None,
     ) -> None:
-        self.sources = tuple(sources)
+        self.names = names
         self.table = table
         self.filtered = dict(filtered or {})
 
@@ -94,41 +96,31 @@ class CountColumns(Sequence[Count]):
             for x in found
         ]  # fmt: skip
         filtered = {index: x.filtered for index, x in enumerate(found) if x.filtered}
-        return cls([*indexes], np.array(rows, _LONG).T, filtered)
+        return cls(names_of(indexes), np.array(rows, _LONG).T, filtered)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Reads the Avro record CountColumns. Raises ValueError if it is damaged."""
-        sources = [
-            Source(x["cluster"], x["cluster_id"], x["topic"], x["topic_id"])
-            for x in record["sources"]
-        ]
+        names = tuple(record["sources"])
+        count = len(sources_of(names))
         table = np.frombuffer(record["table"], _LONG)
         if len(table) % len(COLUMNS):
             raise ValueError(f"{len(table)} numbers do not fill {len(COLUMNS)} columns")
         table = table.reshape(len(COLUMNS), -1)
-        if table.shape[1] and not 0 <= table[0].min() <= table[0].max() < len(sources):
-            raise ValueError(f"a count names none of the {len(sources)} sources")
+        if table.shape[1] and not 0 <= table[0].min() <= table[0].max() < count:
+            raise ValueError(f"a count names none of the {count} sources")
         filtered: dict[int, tuple[Filtered, ...]] = {}
         for x in record["filtered"]:
             if not 0 <= x["index"] < table.shape[1]:
                 raise ValueError(f"there is no count {x['index']}")
             rule = Filtered(x["rule"], x["records"], x["bytes"])
             filtered[x["index"]] = (*filtered.get(x["index"], ()), rule)
-        return cls(sources, table, filtered)
+        return cls(names, table, filtered)
 
     def to_record(self) -> dict[str, Any]:
         """The Avro record CountColumns."""
         return {
-            "sources": [
-                {
-                    "cluster": x.cluster,
-                    "cluster_id": x.cluster_id,
-                    "topic": x.topic,
-                    "topic_id": x.topic_id,
-                }
-                for x in self.sources
-            ],
+            "sources": list(self.names),
             "table": self.table.astype(_LONG, copy=False).tobytes(),
             "filtered": [
                 {"index": index, "rule": x.rule, "records": x.records, "bytes": x.bytes}
@@ -141,9 +133,10 @@ class CountColumns(Sequence[Count]):
         return int(self.table.shape[1])
 
     def __iter__(self) -> Iterator[Count]:
+        sources = sources_of(self.names)
         for index, column in enumerate(zip(*self.table.tolist(), strict=True)):
             numbers = dict(zip(COLUMNS, column, strict=True))
-            source = self.sources[numbers.pop("source")]
+            source = sources[numbers.pop("source")]
             yield Count(source, **numbers, filtered=self.filtered.get(index, ()))
 
     @overload

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from skidway.audit.topic import recount_result
 from skidway.audit.topic.count_columns import COLUMNS, Count, CountColumns, Filtered
@@ -34,6 +34,7 @@ from skidway.audit.topic.decisions import (
     record_of,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealColumns, SealedTopic
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
@@ -160,30 +161,6 @@ class Gap:
     reason: str
 
 
-NEVER_SEALED: Final = 0
-"""The value of `sealed_until` for a topic whose files the agent has found, but cannot read
-completely yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class SealedTopic:
-    """An agent's seal of one topic: the agent has counted all lines that the topic's files had at
-    wall time `sealed_until`, and the counts are in its deltas.
-
-    If sealed_until is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
-    files of the topic. at: the number of the last delta that the agent had made when it noted
-    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent is shut
-    down for good and sends nothing after this seal; if so, `at` is the number of its very last
-    delta.
-    """
-
-    source: Source
-    sealed_until: int
-    at: int
-    offsets: tuple[tuple[int, int], ...] = ()
-    final: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Delta:
     """The counts since the sender's previous delta. The sender commits them together with its
@@ -206,7 +183,7 @@ class Seal:
     sender: Sender
     number: int
     time_ms: int
-    topics: tuple[SealedTopic, ...]
+    topics: Sequence[SealedTopic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +245,11 @@ def encodings(message: Delta | Seal) -> list[bytes]:
     message in another encoding.
     """
     record = _audit_record(message)
-    older = record | {"columns": None}
+    older = record | {"columns": None, "sealed": None}
     if isinstance(message, Delta):
         older["counts"] = [_count_record(x) for x in message.counts]
+    else:
+        older["seals"] = [_seal_record(x) for x in message.topics]
     values = [y for x in (record, older) for y in single_object.encodings(AUDIT_SCHEMA, x)]
     return [value for value in values if decode(value) == message]
 
@@ -322,6 +301,7 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         "losses": [],
         "gaps": [],
         "seals": [],
+        "sealed": None,
         "lateness_ms": sender.bounds.lateness_ms,
         "ahead_ms": sender.bounds.ahead_ms,
     }
@@ -332,7 +312,7 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         record["losses"] = [_flat(x, *_LOSS_FIELDS) for x in message.losses]
         record["gaps"] = [_flat(x, "partition", "first", "end", "reason") for x in message.gaps]
     elif isinstance(message, Seal):
-        record["seals"] = [_seal_record(x) for x in message.topics]
+        record["sealed"] = SealColumns.of(message.topics).to_record()
     return record
 
 
@@ -386,7 +366,7 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
     if record["kind"] == "HEARTBEAT":
         return Heartbeat(sender, number, time_ms)
     if record["kind"] == "SEAL":
-        return Seal(sender, number, time_ms, tuple(_sealed(x) for x in record["seals"]))
+        return Seal(sender, number, time_ms, _seals(record))
     return Delta(
         sender,
         number,
@@ -422,6 +402,12 @@ def _loss(record: dict[str, Any]) -> Loss:
     fields = _nested(record)
     fields["certainty"] = Certainty(fields["certainty"])
     return Loss(**fields)
+
+
+def _seals(record: dict[str, Any]) -> SealColumns:
+    if record["sealed"] is not None:
+        return SealColumns.from_record(record["sealed"])
+    return SealColumns.of(_sealed(x) for x in record["seals"])
 
 
 def _sealed(record: dict[str, Any]) -> SealedTopic:

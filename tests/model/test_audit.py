@@ -54,10 +54,10 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_model import (
     BUCKET_MS,
     HOUR,

@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from skidway.audit.counts.marks import FileKey
-from skidway.audit.topic.messages import Announcement, Message, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Announcement, Message, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.endings import Place

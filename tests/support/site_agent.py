@@ -16,7 +16,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skidway.audit.topic.messages import Certainty, Loss, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Certainty, Loss, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from support.site_logs import (
     LENGTH,

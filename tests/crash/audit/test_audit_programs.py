@@ -19,7 +19,8 @@ import pytest
 from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.topic import messages, topic
-from skidway.audit.topic.messages import TOPIC, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import TOPIC, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.clock import SystemClock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, NewTopic, Producer

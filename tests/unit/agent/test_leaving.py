@@ -5,7 +5,8 @@ back."""
 import pytest
 
 from skidway.agent.state.database import StateDatabase, StateFull
-from skidway.audit.topic.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
+from skidway.audit.topic.messages import Announcement, Delta, Seal
+from skidway.audit.topic.seal_columns import NEVER_SEALED, SealedTopic
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

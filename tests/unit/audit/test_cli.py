@@ -11,7 +11,8 @@ from skidway.audit.commands import options
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Delta, Range, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from support.audit_senders import LOGS
 from support.clock import ManualClock

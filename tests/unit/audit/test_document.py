@@ -13,15 +13,8 @@ import pytest
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import (
-    Delta,
-    Message,
-    Range,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-)
+from skidway.audit.topic.messages import Delta, Message, Range, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock

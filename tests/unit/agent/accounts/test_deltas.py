@@ -13,16 +13,8 @@ from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase, create_tables, open_state
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
-from skidway.audit.topic.messages import (
-    Certainty,
-    Delta,
-    Heartbeat,
-    Loss,
-    SealedTopic,
-    Sender,
-    Tier,
-    decode,
-)
+from skidway.audit.topic.messages import Certainty, Delta, Heartbeat, Loss, Sender, Tier, decode
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from support.promises import promise
 

@@ -18,14 +18,8 @@ from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.state.database import StateDatabase, create_tables
 from skidway.audit.evidence.rereading import identity_of
-from skidway.audit.topic.messages import (
-    NEVER_SEALED,
-    Announcement,
-    Certainty,
-    Delta,
-    Heartbeat,
-    Seal,
-)
+from skidway.audit.topic.messages import Announcement, Certainty, Delta, Heartbeat, Seal
+from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.errors import StateRefused
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings

@@ -15,15 +15,8 @@ from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import (
-    Delta,
-    Range,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-    encode,
-)
+from skidway.audit.topic.messages import Delta, Range, Seal, Sender, Tier, encode
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER
 from support.clock import ManualClock

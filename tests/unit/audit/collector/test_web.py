@@ -25,11 +25,11 @@ from skidway.audit.topic.messages import (
     Loss,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from support.audit_senders import BROKER, LOGS, OTHER
 from support.clock import ManualClock

@@ -18,18 +18,9 @@ from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import Decision, Retirement
-from skidway.audit.topic.messages import (
-    TOPIC,
-    Certainty,
-    Delta,
-    Loss,
-    Range,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-)
+from skidway.audit.topic.messages import TOPIC, Certainty, Delta, Loss, Range, Seal, Sender, Tier
 from skidway.audit.topic.publisher import MemoryOutbox, Publisher
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from skidway.errors import UsageError
 from skidway.kafka.types import TopicPartition

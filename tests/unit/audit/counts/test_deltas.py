@@ -5,7 +5,8 @@ from __future__ import annotations
 from skidway.audit.counts.counts import Counts, Sums
 from skidway.audit.counts.deltas import number_deltas, number_seals
 from skidway.audit.topic import messages
-from skidway.audit.topic.messages import Certainty, Gap, Loss, Range, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Certainty, Gap, Loss, Range, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from support.audit_senders import LOGS
 

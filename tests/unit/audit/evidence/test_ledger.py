@@ -36,10 +36,10 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -266,9 +266,12 @@ def _old(message: Message) -> bytes:
     record["counts"] = [asdict(each.source) | asdict(each) for each in counts]
     for each in record["counts"]:
         del each["source"], each["filtered"]
-    for sealed in record["seals"]:
-        del sealed["final"]
-    del record["lateness_ms"], record["ahead_ms"], record["columns"]
+    seals = message.topics if isinstance(message, Seal) else ()
+    record["seals"] = [asdict(each.source) | asdict(each) for each in seals]
+    for each in record["seals"]:
+        del each["source"], each["final"]
+        each["offsets"] = [{"partition": x, "offset": y} for x, y in each["offsets"]]
+    del record["lateness_ms"], record["ahead_ms"], record["columns"], record["sealed"]
     return single_object.Messages([text]).encode("Audit", record)
 
 

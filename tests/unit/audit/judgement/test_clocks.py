@@ -34,10 +34,10 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header, stamp_append_time

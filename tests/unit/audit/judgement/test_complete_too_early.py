@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from skidway.audit.judgement.completeness import Question, completeness
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import (
-    Delta,
-    Heartbeat,
-    Message,
-    Range,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-)
+from skidway.audit.topic.messages import Delta, Heartbeat, Message, Range, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.fold import Fold
 from support.one_bucket import HDFS, SECOND, SIZE, roster

@@ -21,10 +21,10 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import BROKER, LOGS
 from support.fold import Fold, judge
 from support.promises import promise

@@ -29,10 +29,10 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 from support.audit_senders import BROKER

@@ -10,16 +10,8 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.reports import host_report
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import (
-    NEVER_SEALED,
-    Delta,
-    Heartbeat,
-    Message,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-)
+from skidway.audit.topic.messages import Delta, Heartbeat, Message, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import NEVER_SEALED, SealedTopic
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

@@ -26,11 +26,11 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
     encode,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import BROKER, LOGS
 from support.fold import Fold
 from support.promises import promise

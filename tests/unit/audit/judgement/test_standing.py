@@ -20,12 +20,12 @@ from skidway.audit.topic.messages import (
     Loss,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
     encode,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock

@@ -25,10 +25,10 @@ from skidway.audit.topic.messages import (
     Range,
     SchemaUnknown,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
 from support.audit_senders import BROKER, LOGS

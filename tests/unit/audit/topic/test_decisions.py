@@ -28,17 +28,8 @@ from skidway.audit.topic.decisions import (
     Revocation,
     not_revoked,
 )
-from skidway.audit.topic.messages import (
-    Certainty,
-    Delta,
-    Loss,
-    Message,
-    Range,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-)
+from skidway.audit.topic.messages import Certainty, Delta, Loss, Message, Range, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import ConfigurationRefused, UsageError
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.fold import Fold, judge

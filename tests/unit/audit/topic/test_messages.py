@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib import resources
 
 import pytest
@@ -22,10 +23,10 @@ from skidway.audit.topic.messages import (
     MessageRefused,
     Range,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
 
@@ -106,10 +107,10 @@ def test_a_seal_of_before_last_words_is_none() -> None:
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))
-    for each in record["seals"]:
-        assert each.pop("final") is False
     assert (record.pop("lateness_ms"), record.pop("ahead_ms")) == (0, 0)
-    assert record.pop("columns") is None
+    assert (record.pop("columns"), record.pop("sealed") is None) == (None, False)
+    sealed = {"sealed_until": 9, "at": 4, "offsets": []}
+    record["seals"] = [asdict(source) | sealed]
     path = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert value[:10] != messages.encode(seal)[:10]
@@ -123,7 +124,7 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
-    del record["lateness_ms"], record["ahead_ms"], record["columns"]
+    del record["lateness_ms"], record["ahead_ms"], record["columns"], record["sealed"]
     path = resources.files("skidway.schemas").joinpath("history", "audit-2.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert messages.decode(value) == Delta(unsaid, 5, 0)

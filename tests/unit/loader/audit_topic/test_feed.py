@@ -16,11 +16,11 @@ from skidway.audit.topic.messages import (
     Delta,
     Heartbeat,
     Seal,
-    SealedTopic,
     Sender,
     Tier,
     encode,
 )
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka import columns
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

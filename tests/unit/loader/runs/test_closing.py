@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.audit.topic.messages import Announcement, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Announcement, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins

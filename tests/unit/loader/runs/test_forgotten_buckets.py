@@ -13,7 +13,8 @@ from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
-from skidway.audit.topic.messages import Delta, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Delta, Seal, Sender, Tier
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins
 from skidway.loader.state import bucket_spans

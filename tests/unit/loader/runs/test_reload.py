@@ -21,15 +21,8 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.recount import manifests as named
 from skidway.audit.recount import recount
-from skidway.audit.topic.messages import (
-    Announcement,
-    Delta,
-    Seal,
-    SealedTopic,
-    Sender,
-    Tier,
-    encode,
-)
+from skidway.audit.topic.messages import Announcement, Delta, Seal, Sender, Tier, encode
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.reload import Wish
 from skidway.loader.runs.topic_run import RACES_MAX

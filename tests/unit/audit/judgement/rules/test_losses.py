@@ -7,14 +7,8 @@ from dataclasses import replace
 import pytest
 
 from skidway.audit.judgement.verdict import Status
-from skidway.audit.topic.messages import (
-    Announcement,
-    Bounds,
-    Delta,
-    Heartbeat,
-    Seal,
-    SealedTopic,
-)
+from skidway.audit.topic.messages import Announcement, Bounds, Delta, Heartbeat, Seal
+from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import AGENT, LOGS
 from support.fold import judge
 from support.one_bucket import (

@@ -8,14 +8,8 @@ import pytest
 
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.verdict import Status
-from skidway.audit.topic.messages import (
-    Delta,
-    Heartbeat,
-    Message,
-    Range,
-    Seal,
-    SealedTopic,
-)
+from skidway.audit.topic.messages import Delta, Heartbeat, Message, Range, Seal
+from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import AGENT, LOGS, REJECTED
 from support.fold import judge
 from support.one_bucket import (

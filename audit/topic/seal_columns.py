@@ -1,0 +1,120 @@
+"""The seals of one message, as columns (see count_columns)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.topic.source_names import SourceNames, names_of, sources_of
+from skidway.kafka.source import Source
+
+NEVER_SEALED: Final = 0
+"""The value of `sealed_until` for a topic whose files the agent has found, but cannot read
+completely yet."""
+
+_LONG: Final = np.dtype("<i8")
+_ROWS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTopic:
+    """An agent's seal of one topic: the agent has counted all lines that the topic's files had at
+    wall time `sealed_until`, and the counts are in its deltas.
+
+    If sealed_until is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
+    files of the topic. at: the number of the last delta that the agent had made when it noted
+    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent is shut
+    down for good and sends nothing after this seal; if so, `at` is the number of its very last
+    delta.
+    """
+
+    source: Source
+    sealed_until: int
+    at: int
+    offsets: tuple[tuple[int, int], ...] = ()
+    final: bool = False
+
+
+class SealColumns(Sequence[SealedTopic]):
+    """Seals of topics. names: the topics. table: an array of shape (3, n): `sealed_until`, `at` and
+    `final` of each topic. offsets: an array of shape (3, m): index of the topic, partition and
+    offset. Equal to any other sequence with equal seals.
+    """
+
+    __slots__ = ("names", "offsets", "table")
+
+    def __init__(
+        self, names: SourceNames, table: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
+    ) -> None:
+        self.names = names
+        self.table = table
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, topics: Iterable[SealedTopic]) -> SealColumns:
+        """Puts seals into columns."""
+        if isinstance(topics, SealColumns):
+            return topics
+        found = list(topics)
+        rows = [(x.sealed_until, x.at, x.final) for x in found]
+        offsets = [(index, *pair) for index, x in enumerate(found) for pair in x.offsets]
+        return cls(names_of(x.source for x in found), _table(rows), _table(offsets))
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Reads the Avro record SealColumns. Raises ValueError if it is damaged."""
+        names = tuple(record["sources"])
+        table, offsets = (
+            np.frombuffer(record[name], _LONG).reshape(_ROWS, -1) for name in ("table", "offsets")
+        )
+        count = len(sources_of(names))
+        if table.shape[1] != count:
+            raise ValueError(f"{count} sources have {table.shape[1]} seals")
+        if offsets.shape[1] and not 0 <= offsets[0].min() <= offsets[0].max() < count:
+            raise ValueError(f"an offset names none of the {count} sources")
+        return cls(names, table, offsets)
+
+    def to_record(self) -> dict[str, Any]:
+        """The Avro record SealColumns."""
+        return {
+            "sources": list(self.names),
+            "table": self.table.astype(_LONG, copy=False).tobytes(),
+            "offsets": self.offsets.astype(_LONG, copy=False).tobytes(),
+        }
+
+    def __len__(self) -> int:
+        return int(self.table.shape[1])
+
+    def __iter__(self) -> Iterator[SealedTopic]:
+        offsets: dict[int, list[tuple[int, int]]] = {}
+        for index, partition, offset in self.offsets.T.tolist():
+            offsets.setdefault(index, []).append((partition, offset))
+        for index, source in enumerate(sources_of(self.names)):
+            sealed_until, at, final = self.table[:, index].tolist()
+            yield SealedTopic(source, sealed_until, at, tuple(offsets.get(index, ())), bool(final))
+
+    @overload
+    def __getitem__(self, index: int) -> SealedTopic: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[SealedTopic, ...]: ...
+    def __getitem__(self, index: int | slice) -> SealedTopic | tuple[SealedTopic, ...]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def _table(rows: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:
+    return np.array(rows, _LONG).reshape(-1, _ROWS).T
