@@ -25,6 +25,8 @@ LIMIT_BYTES = 900_000
 
 # the most bytes of a long in Avro; a string has its length as a long before its bytes
 _LONG_BYTES = 10
+_ESCAPED_BYTES = 6
+"""The most bytes of a character in JSON, which has the names of the source topics."""
 _COUNT_BYTES = 8 * len(COLUMNS)
 _SEAL_BYTES = 3 * 8
 _HEAD_BYTES = 400
@@ -139,4 +141,4 @@ def _field_bytes_at_most(value: object) -> int:
 @lru_cache(maxsize=64)
 def _source_bytes(source: Source) -> int:
     texts = (source.cluster, source.cluster_id, source.topic, source.topic_id)
-    return sum(map(_field_bytes_at_most, texts))
+    return sum(3 + _ESCAPED_BYTES * len(text) for text in texts)

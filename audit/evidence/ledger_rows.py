@@ -46,7 +46,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealColumns
-from skidway.audit.topic.source_names import SourceNames, sources_of
+from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
@@ -86,7 +86,7 @@ class Rows:
         self._pending = PendingRows()
         self._tallies = TallyRows(connection)
         self._seals = SealRows(connection)
-        self._named: dict[SourceNames, list[int]] = {}
+        self._named: dict[str, list[int]] = {}
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
         """Takes one record, whose rows `write` writes. Returns False for a message that only a
@@ -325,8 +325,8 @@ class Rows:
             self._agents.add((source, agent))
             self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
 
-    def _source_ids(self, names: SourceNames) -> list[int]:
-        """The ids of the source topics that these strings name."""
+    def _source_ids(self, names: str) -> list[int]:
+        """The ids of the source topics in this text (see source_names)."""
         if names not in self._named:
             if len(self._named) >= _NAMED_MAX:
                 self._named.clear()

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from skidway.audit.topic.source_names import SourceNames, names_of, sources_of
+from skidway.audit.topic.source_names import names_of, sources_of
 from skidway.kafka.source import Source
 
 COLUMNS: Final = (
@@ -62,16 +62,16 @@ class Count:
 class CountColumns(Sequence[Count]):
     """Counts in a table with one row for each of COLUMNS and one column for each count.
 
-    names: the source topics to which the row `source` points. filtered: for the counts from which
-    rules left out records, by their index, what the rules left out. Equal to any other sequence
-    with equal counts.
+    names: the source topics to which the row `source` points (see source_names). filtered: for the
+    counts from which rules left out records, by their index, what the rules left out. Equal to any
+    other sequence with equal counts.
     """
 
     __slots__ = ("filtered", "names", "table")
 
     def __init__(
         self,
-        names: SourceNames,
+        names: str,
         table: npt.NDArray[np.int64],
         filtered: Mapping[int, tuple[Filtered, ...]] | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class CountColumns(Sequence[Count]):
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Reads the Avro record CountColumns. Raises ValueError if it is damaged."""
-        names = tuple(record["sources"])
+        names = record["sources"]
         count = len(sources_of(names))
         table = np.frombuffer(record["table"], _LONG)
         if len(table) % len(COLUMNS):
@@ -120,7 +120,7 @@ class CountColumns(Sequence[Count]):
     def to_record(self) -> dict[str, Any]:
         """The Avro record CountColumns."""
         return {
-            "sources": list(self.names),
+            "sources": self.names,
             "table": self.table.astype(_LONG, copy=False).tobytes(),
             "filtered": [
                 {"index": index, "rule": x.rule, "records": x.records, "bytes": x.bytes}
@@ -158,4 +158,4 @@ class CountColumns(Sequence[Count]):
         return repr(tuple(self))
 
 
-NO_COUNTS: Final = CountColumns((), _EMPTY)
+NO_COUNTS: Final = CountColumns("[]", _EMPTY)

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from skidway.audit.topic.source_names import SourceNames, names_of, sources_of
+from skidway.audit.topic.source_names import names_of, sources_of
 from skidway.kafka.source import Source
 
 NEVER_SEALED: Final = 0
@@ -40,7 +40,9 @@ class SealedTopic:
 
 
 class SealColumns(Sequence[SealedTopic]):
-    """Seals of topics. names: the topics. table: an array of shape (3, n): `sealed_until`, `at` and
+    """Seals of topics.
+
+    names: the topics (see source_names). table: an array of shape (3, n): `sealed_until`, `at` and
     `final` of each topic. offsets: an array of shape (3, m): index of the topic, partition and
     offset. Equal to any other sequence with equal seals.
     """
@@ -48,7 +50,7 @@ class SealColumns(Sequence[SealedTopic]):
     __slots__ = ("names", "offsets", "table")
 
     def __init__(
-        self, names: SourceNames, table: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
+        self, names: str, table: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
     ) -> None:
         self.names = names
         self.table = table
@@ -67,7 +69,7 @@ class SealColumns(Sequence[SealedTopic]):
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Reads the Avro record SealColumns. Raises ValueError if it is damaged."""
-        names = tuple(record["sources"])
+        names = record["sources"]
         table, offsets = (
             np.frombuffer(record[name], _LONG).reshape(_ROWS, -1) for name in ("table", "offsets")
         )
@@ -81,7 +83,7 @@ class SealColumns(Sequence[SealedTopic]):
     def to_record(self) -> dict[str, Any]:
         """The Avro record SealColumns."""
         return {
-            "sources": list(self.names),
+            "sources": self.names,
             "table": self.table.astype(_LONG, copy=False).tobytes(),
             "offsets": self.offsets.astype(_LONG, copy=False).tobytes(),
         }

@@ -1,29 +1,35 @@
-"""The source topics of a message as strings: four for each topic, in the order of `Source`.
+"""The source topics of a message in one text: a JSON array with four strings for each topic, in the
+order of the fields of `Source`.
 
 Most messages of a sender name the same topics. So readers look up all topics of a message at once.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import lru_cache
 
 from skidway.kafka.source import Source
 
-SourceNames = tuple[str, ...]
-
 _WIDTH = 4
 
 
 @lru_cache(maxsize=1024)
-def sources_of(names: SourceNames) -> tuple[Source, ...]:
-    """The source topics that these strings name. Raises ValueError if a string is missing."""
-    if len(names) % _WIDTH:
-        raise ValueError(f"{len(names)} strings do not name sources")
-    parts = [names[begin : begin + _WIDTH] for begin in range(0, len(names), _WIDTH)]
-    return tuple(Source(*part) for part in parts)
+def sources_of(names: str) -> tuple[Source, ...]:
+    """The source topics that this text names. Raises ValueError if it does not name any."""
+    try:
+        found = json.loads(names)
+    except RecursionError as error:
+        raise ValueError("the sources are nested") from error
+    if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
+        raise ValueError("the sources are no array of strings")
+    if len(found) % _WIDTH:
+        raise ValueError(f"{len(found)} strings do not name sources")
+    return tuple(Source(*found[begin : begin + _WIDTH]) for begin in range(0, len(found), _WIDTH))
 
 
-def names_of(sources: Iterable[Source]) -> SourceNames:
-    """The strings that name these source topics."""
-    return tuple(name for x in sources for name in (x.cluster, x.cluster_id, x.topic, x.topic_id))
+def names_of(sources: Iterable[Source]) -> str:
+    """The text that names these source topics."""
+    found = [name for x in sources for name in (x.cluster, x.cluster_id, x.topic, x.topic_id)]
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
