@@ -21,9 +21,18 @@ partition, the record counts as appended after that moment."""
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
 
+TAKE_SHARE = 10
+WAITING_BYTES_MAX = 32 * 1024 * 1024
+"""Writing many records together is much cheaper than writing each of them alone. So the ledger gets
+the records that have arrived only when TAKE_SHARE times the duration of its last transaction has
+passed, and at the latest after REFRESH_S or when WAITING_BYTES_MAX are waiting. In a small fleet,
+the ledger gets each record at once."""
+
+
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
-    uses this object."""
+    uses this object. Records that the ledger does not have yet when the program ends are read
+    again."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -33,10 +42,15 @@ class Collection:
         self._begins: dict[TopicPartition, int] = {}
         self._topic_ids: dict[str, str] = {}
         self._at_end: dict[TopicPartition, float] = {}
+        self._waiting: list[tuple[bytes, Heard]] = []
+        self._waiting_bytes = 0
+        self._has_moved = False
+        self._take_at = clock.monotonic()
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Puts the records that have arrived into the ledger, and returns their number."""
+        """Reads the records that have arrived, and returns their number. Puts them into the ledger
+        if it is time to do so."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
@@ -44,16 +58,28 @@ class Collection:
         now, now_ms = self._clock.monotonic(), self._clock.time_ms()
         positions = self._fetcher.positions
         if positions != self._begins:
-            reached = {
-                tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in positions.items()
-            }
-            places = [self._heard(each, now, now_ms) for each in read]
-            self._ledger.take((each.value for each in read), reached, now_ms, places)
-            self._begins = dict(positions)
-            _MESSAGES.inc(len(read))
+            self._waiting += [(each.value, self._heard(each, now, now_ms)) for each in read]
+            self._waiting_bytes += sum(len(each.value) for each in read)
+            self._begins, self._has_moved = dict(positions), True
+        if now >= self._take_at or self._waiting_bytes >= WAITING_BYTES_MAX:
+            self.take()
         ends = self._fetcher.high_watermarks
         self._at_end = {tp: now for tp, at in positions.items() if tp in ends and at >= ends[tp]}
         return len(read)
+
+    def take(self) -> None:
+        """Puts all records that were read into the ledger."""
+        if not self._has_moved:
+            return
+        began = self._clock.monotonic()
+        reached = {
+            tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in self._begins.items()
+        }
+        values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
+        self._ledger.take(values, reached, self._clock.time_ms(), places)
+        _MESSAGES.inc(len(values))
+        self._waiting, self._waiting_bytes, self._has_moved = [], 0, False
+        self._take_at = began + TAKE_SHARE * (self._clock.monotonic() - began)
 
     def _heard(self, read: topic.Record, now: float, now_ms: int) -> Heard:
         tp = read.tp
@@ -68,6 +94,7 @@ class Collection:
         """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
         topics that were deleted and created again. Reads these topics from the beginning, because
         offsets of the old topic mean nothing in the new topic."""
+        self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):
@@ -92,6 +119,7 @@ class Collection:
                 deadline = self._clock.monotonic() + STALLED_AFTER_S
             elif self._clock.monotonic() > deadline:
                 raise Unreachable(f"Nothing of {min(behind)} came for {STALLED_AFTER_S:.0f} s.")
+        self.take()
 
     @property
     def partitions(self) -> int:
