@@ -170,9 +170,9 @@ MUTANTS = (
     ),
     Mutant(
         "the collector keeps no filtered records",
-        "audit/evidence/ledger_rows.py",
-        "        if sums.filtered:\n",
-        "        if sums.filtered and sums.rejects:\n",
+        "audit/evidence/tally_rows.py",
+        "self._connection.executemany(_FILTERED, _filtered_rows(told))",
+        "self._connection.executemany(_FILTERED, _filtered_rows(told[:0]))",
         (f"{FILTERED}::test_the_ledger_keeps_what_was_left_out_once",),
     ),
     Mutant(

@@ -158,8 +158,8 @@ MUTANTS = (
     Mutant(
         "offsets of a seal are not reckoned",
         "audit/counts/deltas.py",
-        "        return 2 * _LONG_BYTES * (len(value) + 1)",
-        "        return 2 * _LONG_BYTES",
+        "_SEAL_BYTES * (1 + len(part.offsets))",
+        "_SEAL_BYTES",
         ("tests/unit/audit/counts/test_deltas.py::test_no_message_is_larger_than_its_limit",),
     ),
     Mutant(
@@ -642,9 +642,9 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger keeps of a bucket's chain the last link alone",
-        "audit/evidence/pending_rows.py",
-        """    links = {_sum64("links")}\n""",
-        "    links = excluded.links\n",
+        "audit/evidence/tallies.py",
+        "_SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]",
+        "_SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS]",
         (
             "tests/model/test_audit_site.py::"
             "test_collectors_at_different_speeds_say_the_same_in_the_end",
@@ -2062,20 +2062,16 @@ MUTANTS = (
     ),
     Mutant(
         "the delta that came last is the last one that touched a bucket",
-        "audit/evidence/pending_rows.py",
-        """    first = min(first, excluded.first), last = max(last, excluded.last),
-    links""",
-        """    first = min(first, excluded.first), last = excluded.last,
-    links""",
+        "audit/evidence/tallies.py",
+        "        found[LAST] = np.maximum.reduceat(table[LAST], begins)\n",
+        "",
         _ANY_ORDER,
     ),
     Mutant(
         "the delta that came first is the first one that touched a bucket",
-        "audit/evidence/pending_rows.py",
-        """    first = min(first, excluded.first), last = max(last, excluded.last),
-    links""",
-        """    last = max(last, excluded.last),
-    links""",
+        "audit/evidence/tallies.py",
+        "        found[FIRST] = np.minimum.reduceat(table[FIRST], begins)\n",
+        "        found[FIRST] = np.maximum.reduceat(table[FIRST], begins)\n",
         _ANY_ORDER,
     ),
     Mutant(
@@ -2250,20 +2246,53 @@ MUTANTS = (
         _ANY_ORDER,
     ),
     Mutant(
-        "of the deltas of one transaction the last one is the last that touched a bucket",
-        "audit/evidence/pending_rows.py",
-        """        row[4] += count.repeats
-        row[5] = min(row[5], number)
-        row[6] = max(row[6], number)
-""",
-        """        row[4] += count.repeats
-        row[5] = min(row[5], number)
-        row[6] = number
-""",
-        (
-            "tests/unit/audit/evidence/test_pending_rows.py::"
-            "test_sums_are_those_of_64_bits_wherever_they_are_added",
-        ),
+        "a clone's counts are believed",
+        "audit/evidence/tally_rows.py",
+        "counts[_SUMS] * believed",
+        "counts[_SUMS]",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a clone lengthens the chain of a bucket",
+        "audit/evidence/tally_rows.py",
+        "links_of_all(numbers, counts[_PREVIOUS]) * believed",
+        "links_of_all(numbers, counts[_PREVIOUS])",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "the counts of a transaction belong to the first sources that it names",
+        "audit/evidence/tally_rows.py",
+        "sources[counts[_SOURCE] + np.repeat(begins, lengths)]",
+        "sources[counts[_SOURCE]]",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "what was counted before a transaction is forgotten",
+        "audit/evidence/tally_rows.py",
+        "            added = known + added\n",
+        "            added = added + added\n",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "the agents of a bucket that was known before are not noted",
+        "audit/evidence/tally_rows.py",
+        "            agents = np.setdiff1d(agents, known.table[AGENT], assume_unique=False)\n",
+        "            agents = agents[:0]\n",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "the newest seal is the one that came last",
+        "audit/evidence/seal_rows.py",
+        "CASE WHEN ?8 > last THEN ?9 ELSE last_until END",
+        "?9",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "the oldest seal is the one that came first",
+        "audit/evidence/seal_rows.py",
+        "CASE WHEN ?4 < first THEN ?5 ELSE first_until END",
+        "first_until",
+        _ANY_ORDER,
     ),
     Mutant(
         "of the messages of one transaction the first one that came is a sender's first",
@@ -2283,13 +2312,11 @@ MUTANTS = (
     ),
     Mutant(
         "two halves of a checksum are added as numbers that may grow",
-        "audit/evidence/pending_rows.py",
-        """    checksum = {_sum64("checksum")},
-""",
-        """    checksum = checksum + excluded.checksum,
-""",
+        "audit/evidence/tallies.py",
+        "np.add.reduceat(table[_SUMS], begins, axis=1)",
+        "np.add.reduceat(table[_SUMS].astype(float), begins, axis=1)",
         (
-            "tests/unit/audit/evidence/test_pending_rows.py::"
+            "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_sums_are_those_of_64_bits_wherever_they_are_added",
         ),
     ),

@@ -3,10 +3,12 @@ transaction, or in the database, for the messages of several transactions."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
+from skidway.audit.evidence import tally_rows
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.tallies import SenderKey, links_of
 from skidway.audit.topic.count_columns import Count
@@ -45,4 +47,22 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
     assert (tally.sums.count, tally.sums.bytes) == (len(sums), 2 * len(sums))
     assert (tally.first, tally.last, tally.chained) == (1, len(sums), True)
     assert tally.links == links_of(len(sums), 0)
+    ledger.close()
+
+
+def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger keeps only some tallies in memory. It reads the others from the database before it
+    adds to them."""
+    monkeypatch.setattr(tally_rows, "KEPT_TALLIES_MAX", 2)
+    ledger = Ledger()
+    for number in range(1, 13):
+        bucket = number % 4 * 9
+        counts = [
+            Count(LOGS, agent, bucket, 9, 1, 2, 3, 0, 0, max(number - 4, 0)) for agent in (7, 8)
+        ]
+        ledger.take([encode(Delta(AGENT, number, 5, counts=tuple(counts)))])
+    tallies = ledger.evidence().topic(LOGS).tallies
+    found = [x.sums.count for each in tallies.values() for y in each.values() for x in y.values()]
+    assert found == [3] * 8
+    assert all(x.chained for each in tallies.values() for y in each.values() for x in y.values())
     ledger.close()

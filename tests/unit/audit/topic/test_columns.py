@@ -1,0 +1,94 @@
+"""Counts and seals as columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from skidway.audit.topic.count_columns import Count, CountColumns, Filtered
+from skidway.audit.topic.messages import (
+    Delta,
+    Message,
+    MessageRefused,
+    Seal,
+    Sender,
+    Tier,
+    decode,
+    encode,
+)
+from skidway.audit.topic.seal_columns import SealColumns, SealedTopic
+from skidway.kafka.source import Source
+from skidway.schemas import single_object
+
+LOGS, OTHER = Source("dc1", "cid", "logs", "1"), Source('d"c\n2', "", "other", "2")
+SENDER = Sender(Tier.AGENT, "dc1", "7", "host", 1)
+COUNTS = (
+    Count(LOGS, 7, 60, 60, 1, 2, -3, 4, 5, 6, (Filtered("debug", 8, 9), Filtered("health", 1, 2))),
+    Count(OTHER, 7, 60, 60, 1, 2, 3),
+    Count(LOGS, 7, -60, 60, 1, 2, (1 << 63) - 1, previous=-1),
+)
+SEALS = (
+    SealedTopic(LOGS, 9, 4, ((0, 5), (3, 7))),
+    SealedTopic(OTHER, 0, 4),
+    SealedTopic(replace(OTHER, topic_id="3"), 9, 5, ((1, 1),), final=True),
+)
+
+
+def test_columns_are_the_sequence_they_were_made_of() -> None:
+    """Counts and seals in columns are equal to the values that they were made of: their number,
+    their order, each value, what rules left out, and the offsets of a seal."""
+    for values, columns in ((COUNTS, CountColumns.of(COUNTS)), (SEALS, SealColumns.of(SEALS))):
+        assert columns == values
+        assert values == columns
+        assert columns != values[:-1]
+        assert (len(columns), columns[1], columns[-2:]) == (3, values[1], values[-2:])
+        assert (hash(columns), repr(columns)) == (hash(values), repr(values))
+        assert type(columns).of(columns) is columns
+    assert (len(CountColumns.of([])), len(SealColumns.of([]))) == (0, 0)
+
+
+def damaged(message: Message, part: str, **changes: Any) -> bytes:
+    """Encodes the message with some of the fields of one of its parts changed."""
+    name, record = single_object.decode(encode(message))
+    return single_object.encode(name, record | {part: record[part] | changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sources": ""},
+        {"sources": "7"},
+        {"sources": '["dc1","cid","logs"]'},
+        {"sources": '["dc1","cid","logs",1]'},
+        {"sources": "[]"},
+        {"sources": "[" * 100_000},
+        {"table": b"1234567"},
+        {"table": bytes(8 * 11)},
+    ],
+)
+def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
+    """If the columns of a message do not fit together, the reader refuses the message with a
+    sentence, and continues."""
+    for value in (
+        damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", **changes),
+        damaged(Seal(SENDER, 1, 0, SEALS), "sealed", **changes),
+    ):
+        with pytest.raises(MessageRefused):
+            decode(value)
+
+
+@pytest.mark.parametrize("index", [3, -1])
+def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
+    """If a rule, an offset or a count belongs to nothing in its message, the message is refused."""
+    rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
+    with pytest.raises(MessageRefused, match="there is no count"):
+        decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))
+    offset = b"".join(x.to_bytes(8, "little", signed=True) for x in (index, 0, 0))
+    with pytest.raises(MessageRefused, match="names none of the 3 sources"):
+        decode(damaged(Seal(SENDER, 1, 0, SEALS), "sealed", offsets=offset))
+    table = CountColumns.of(COUNTS).table.copy()
+    table[0, 1] = index
+    with pytest.raises(MessageRefused, match="names none of the 2 sources"):
+        decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes()))
