@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -190,3 +190,28 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
     loop.until(cast(Shutdown, ending))
     assert ending.waits_s == [collector.RETRY_S]
     assert _counted(ledger) == 1
+
+
+def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a transaction of the ledger takes long, the records that arrive wait for the next
+    transaction. The ledger gets all of them, at the latest when the reader looks for new topics."""
+    cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
+    cluster.create(TOPIC)
+    take = ledger.take
+
+    def slowly(values: Sequence[bytes], *others: Any) -> None:
+        taken.append(len(values))
+        clock.advance(1.0)
+        take(values, *others)
+
+    monkeypatch.setattr(ledger, "take", slowly)
+    collection = _collection(cluster, ledger, clock)
+    for number in range(1, 9):
+        _publish(cluster, OWN, number)
+        collection.turn(0)
+        clock.advance(1.0)
+    assert (taken, _counted(ledger)) == ([1, 3], 4)
+    collection.take()
+    assert _counted(ledger) == 8
+    collection.take()
+    assert sum(taken) == 8

@@ -3,6 +3,8 @@ transaction, or in the database, for the messages of several transactions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from skidway.audit.evidence.tallies import SenderKey, links_of
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Tier, encode
 from support.audit_senders import AGENT, LOGS
+from support.fold import Fold
 from support.promises import promise
 from support.randomness import share_of
 
@@ -66,3 +69,22 @@ def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None
     assert found == [3] * 8
     assert all(x.chained for each in tallies.values() for y in each.values() for x in y.values())
     ledger.close()
+
+
+def test_each_count_goes_to_its_topic_and_agent() -> None:
+    """The deltas of one transaction may name different topics, and a later delta may name an agent
+    that the bucket did not have before. Each count is added to its own topic and agent."""
+    other = replace(LOGS, topic="other", topic_id="9")
+    counts = [
+        (Count(other, 7, 0, 9, 1, 1, 1),),
+        (Count(LOGS, 7, 0, 9, 2, 2, 2), Count(other, 7, 0, 9, 3, 3, 3, previous=1)),
+        (Count(LOGS, 8, 0, 9, 4, 4, 4),),
+    ]
+    said = [Delta(AGENT, number, 5, counts=x) for number, x in enumerate(counts, start=1)]
+    for size in (1, 2, 3):
+        ledger = Ledger()
+        for first in range(0, len(said), size):
+            ledger.take(map(encode, said[first : first + size]))
+        assert ledger.evidence() == Fold(said).evidence()
+        assert ledger.evidence().topic(LOGS).agents == {7, 8}
+        ledger.close()
