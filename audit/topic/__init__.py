@@ -4,6 +4,9 @@ The package has these modules:
 
     decisions       decisions of people about verdicts: acceptances, and retired places
     recount_result  results of recounts
+    source_names    the source topics of a message, in one text
+    count_columns   the counts of a delta, as values and as columns
+    seal_columns    the topics of a seal, as values and as columns
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
     head            reads the first fields of a tier's message without decoding the rest

@@ -50,6 +50,7 @@ class Timing:
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000
     seal_interval_ms: int = 1_000
+    count_interval_ms: int = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,7 @@ class Site:
             "metrics.listener": self.address("agent.metrics"),
             "audit.bucket.ms": self.timing.bucket_ms,
             "seal.interval.ms": self.timing.seal_interval_ms,
+            "audit.interval.ms": self.timing.count_interval_ms,
             "sources": [dict(source) for source in sources],
         }
         if cut_off:
@@ -175,6 +177,7 @@ class Site:
             "tier": tier,
             "topics": topics,
             "state.dir": str(self.data(f"count-{cluster}")),
+            "commit.interval.ms": self.timing.count_interval_ms,
             "bucket.ms": self.timing.bucket_ms,
             "metrics.listener": self.address(f"count-{cluster}.metrics"),
         }

@@ -69,7 +69,6 @@ PATIENT: Mapping[str, Settings] = {
         "idle.flush.ms": 500,
         "close.rotated.ms": 2_000,
         "reconcile.interval.ms": 1_000,
-        "audit.interval.ms": 200,
     },
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
@@ -95,7 +94,7 @@ class Pipeline:
         elsewhere: Mapping[str, int] | None = None,
     ) -> None:
         found = {name: free_port() for name in (*DEFAULT_PORTS, PROXY)} | dict(elsewhere or {})
-        timing = Timing(bucket_ms=1_000, lateness_ms=500, seal_interval_ms=500)
+        timing = Timing(1_000, lateness_ms=500, seal_interval_ms=500, count_interval_ms=200)
         self.site = Site(folder, found, output or str(folder / "hdfs"), timing)
         self.proxy = Proxy(found[PROXY], found["broker-dc1"])
         self.settings = {
