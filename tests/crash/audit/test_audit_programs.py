@@ -51,7 +51,7 @@ class Site:
         self.counts = Counts(BUCKET_MS)
         self.sent = 0
         self.health_port, self.port, self.metrics_port = free_port(), free_port(), free_port()
-        topic.ensure(self.client, SystemClock(), time.sleep)
+        topic.ensure(self.client, time.sleep)
         self.client.create_topics([NewTopic("logs", 2)])
         eventually(lambda: self._source() is not None, what="topic logs has partitions")
 

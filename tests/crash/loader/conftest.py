@@ -67,7 +67,7 @@ class Cluster:
         RegistryClient(self.registry).register(f"{name}-value", schema)
         with Client(self.broker) as client:
             assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}
-            audit_topic.ensure(client, SystemClock(), time.sleep)
+            audit_topic.ensure(client, time.sleep)
             while name not in sources_of(client, [name], "main"):
                 client.pause(0.05)
         return name

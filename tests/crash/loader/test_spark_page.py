@@ -20,7 +20,6 @@ import pytest
 from skidway.audit.topic import topic as audit_topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Announcement, encode
-from skidway.clock import SystemClock
 from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
@@ -120,7 +119,7 @@ def write_logs(cluster: Cluster) -> None:
     with Client(cluster.broker) as client:
         topics = [NewTopic(topic, 2, 1) for topic in texts]
         assert client.create_topics(topics) == dict.fromkeys(texts)
-        audit_topic.ensure(client, SystemClock(), time.sleep)
+        audit_topic.ensure(client, time.sleep)
         while len(sources_of(client, list(texts), "main")) < len(texts):
             client.pause(0.05)
         for file, topic, host in ((11, "app", "web-1"), (12, "app", "web-2"), (13, "web", "web-1")):
