@@ -88,13 +88,26 @@ class FirstLooks:
             yield os.path.join(above, name)
 
     def _is_new(self, topic: str, found: Found) -> bool:
-        """Whether a file changed since the last look at a topic's patterns. If nobody can know,
-        because the clock was set back since then, the answer is yes, so that no line is lost.
+        """Whether a file changed since the last look at a topic's patterns. If nobody can know, the
+        answer is yes, so that no line is lost.
+        """
+        return self._changed(topic, found) is not False
+
+    def _changed(self, topic: str, found: Found) -> bool | None:
+        """Whether a file changed since the last look at a topic's patterns; None if nobody can
+        know, because there was no such look, or because the clock was set back since then.
         """
         since_ms = self._since.get(topic)
         if since_ms is None or since_ms > self._now_ms + SLACK_MS:
-            return True
+            return None
         return found.changed_ns >= (since_ms - SLACK_MS) * 1_000_000
+
+    def is_missed(self, topic: str, found: Found) -> bool:
+        """Whether a file changed since the last look at a topic's patterns, so that it became old
+        only because no agent looked for a long time. If nobody can know, the answer is no, because
+        otherwise a clock that was set back would make all old files new.
+        """
+        return self._changed(topic, found) is True
 
     def end_look(self, sources: Sequence[TailedSource]) -> None:
         """Notes that the agent has looked at all patterns of these sources. A path that a pattern

@@ -191,8 +191,9 @@ class Recognition:
             self._begin(new, old)
 
     def _is_ignored(self, sighting: Sighting) -> bool:
-        """Whether a new file is too old to be read. A rotated file, a file that was found before,
-        and a file that may contain bytes of a known file are never too old.
+        """Whether a new file is too old to be read. A rotated file, a file that was found before, a
+        file that changed after the last look, and a file that may contain bytes of a known file are
+        never too old.
         """
         found, source = sighting.found, sighting.source
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
@@ -200,6 +201,8 @@ class Recognition:
         if not self._now_ms:
             return True  # the first look, which is about to begin, decides
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
+            return False
+        if sighting.is_missed:
             return False
         if is_decompressed(found.real_path) and any(map(self._known.gone, sighting.bases)):
             return False

@@ -15,7 +15,8 @@ class Sighting(NamedTuple):
     to the file, the meant path from which the file was rotated. now: the time of the look (s).
     may_begin: whether the agent may begin a new file id for the file. If not, the file matters only
     if it is a known file that was compressed, renamed or copied. is_first: whether the agent looks
-    at the file's pattern for the first time.
+    at the file's pattern for the first time. is_missed: whether the agent looked at the file's
+    pattern before, and the file changed after the last look.
     """
 
     found: Found
@@ -25,6 +26,7 @@ class Sighting(NamedTuple):
     base: str | None = None
     may_begin: bool = True
     is_first: bool = False
+    is_missed: bool = False
 
     @property
     def skip(self) -> int | None:

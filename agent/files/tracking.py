@@ -308,7 +308,8 @@ class Tracker:
     def _sighting(self, found: Found, index: int, now: float) -> Sighting:
         source = self.sources[index]
         is_first = self.first_looks.is_first(source, found)
-        return Sighting(found, index, source, now, is_first=is_first)
+        is_missed = not is_first and self.first_looks.is_missed(source.topic, found)
+        return Sighting(found, index, source, now, is_first=is_first, is_missed=is_missed)
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """Looks for files that the agent did not know before, and that were rotated since the last

@@ -206,6 +206,24 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
     fleet.control.write(fleet.inventory)
 
 
+def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
+    """If a reload can take changed settings, site.yml reloads the agents, and their processes stay.
+    A second run changes nothing. If a setting counts only at a start, site.yml restarts them."""
+    host = fleet.applications[0]
+    look = "systemctl show --property=MainPID skidway-agent"
+    own = fleet.inventory["all"]["children"]["agents"]["vars"]["agent_settings"]
+    before = host.read(look)
+    fleet.change(agent_settings={**own, "linger.ms": 20})
+    assert "linger.ms changed" in fleet.control.succeed("site", "--limit", "agents", "-v").output
+    assert not fleet.control.succeed("site", "--limit", "agents").changed
+    assert host.read(look) == before
+    fleet.change(agent_settings={**own, "close.inactive.ms": 60_000})
+    fleet.control.succeed("site", "--limit", "agents")
+    assert host.read(look) != before
+    fleet.control.write(fleet.inventory)
+    fleet.control.succeed("site", "--limit", "agents")
+
+
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
     """upgrade.yml first upgrades the servers to the next version, and then the agents in waves. The
     audit confirms each wave before the next wave begins. Meanwhile lines are written, and nginx's

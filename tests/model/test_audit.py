@@ -19,7 +19,10 @@ line of the other kinds may be missing in the bucket's rows:
     D3  a bucket that is not over yet
     D4  a line that was written before its bucket was due
     D5  a line that was in a file when a leaving agent looked for the last time
+    D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
+        that the received deltas count as left out
 
+A line that a rule left out and that a received delta counts is not missing in the rows.
 The test does not check D4 if the agent has sent its last word, is retired and has sent no message
 since. In this case the audit does not wait for lines that are written later. The test checks D5
 when the collector has received every message of the agent.
@@ -28,7 +31,7 @@ when the collector has received every message of the agent.
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -44,11 +47,12 @@ from skidway.audit.evidence.tallies import SenderKey, Tally, link
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.messages import (
     Bounds,
     Certainty,
     Delta,
+    Filtered,
     Heartbeat,
     Loss,
     Message,
@@ -111,6 +115,7 @@ class Faults:
       hour behind, or an hour ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
       hour behind, or an hour ahead.
+    - rules: the agent's rules leave out some lines, which the agent counts as filtered.
     """
 
     old_files: bool = True
@@ -127,6 +132,7 @@ class Faults:
     deaf_drains: bool = False
     latenesses: bool = False
     agents_word: bool = False
+    rules: bool = False
     steps: int = 70
     own_clock: bool = True
     blind: Callable[[Evidence], None] = lambda evidence: None
@@ -135,7 +141,8 @@ class Faults:
 @dataclass
 class Line:
     """One line, with its file, its place in the file and its bucket. `written` is a sequence number
-    over all lines, and `written_ms` is the time of the host's clock when the line was written."""
+    over all lines, and `written_ms` is the time of the host's clock when the line was written.
+    `rule` is the rule that leaves the line out, or an empty text."""
 
     number: int
     file: int
@@ -143,6 +150,7 @@ class Line:
     bucket: int
     written: int
     written_ms: int
+    rule: str
 
 
 @dataclass
@@ -170,6 +178,8 @@ class World:
         self.skews = dict.fromkeys([Tier.BROKER, Tier.HDFS], 0)
         self.own_skew = 0
         self.set_backs = SetBacks()
+        self.rules = random.Random(-seed - 3) if faults.rules else None
+        self.left_out: dict[tuple[int, int], list[Line]] = {}
         if faults.clocks:
             hours = random.Random(-seed - 2)
             self.now = 10 * HOUR
@@ -236,7 +246,8 @@ class World:
         bucket = bucket if bucket is not None else clock_ms - clock_ms % BUCKET_MS
         self.sequence += 1
         place = len(self.files[file])
-        line = Line(len(self.lines), file, place, bucket, self.sequence, clock_ms)
+        rule = self.rules.choice(["", "", "debug", "health"]) if self.rules else ""
+        line = Line(len(self.lines), file, place, bucket, self.sequence, clock_ms, rule)
         self.lines.append(line)
         self.files[file].append(line)
 
@@ -260,11 +271,13 @@ class World:
         self.known |= set(self.files)
 
     def read(self) -> None:
-        """Reads a line and sends it. The broker acknowledges the line at once."""
+        """Reads a line and sends it, unless a rule leaves it out. The broker acknowledges the line
+        at once."""
         behind = [f for f in self.known & set(self.files) if self.position[f] < len(self.files[f])]
         if behind:
             file = self.random.choice(sorted(behind))
-            self.broker.append(self.files[file][self.position[file]])
+            line = self.files[file][self.position[file]]
+            self.broker += [] if line.rule else [line]
             self.position[file] += 1
 
     def commit(self) -> None:
@@ -459,7 +472,7 @@ class World:
         losses: list[Loss] | None = None,
     ) -> None:
         teller = self.tellers[tier]
-        counted = [((LOGS, AGENT, x.bucket), sums_of_line(AGENT, x.file, x.index)) for x in lines]
+        counted = [((LOGS, AGENT, x.bucket), sums_of(x)) for x in lines]
         deltas = teller.deltas(
             self.clock_of(tier),
             counted,
@@ -469,7 +482,10 @@ class World:
         )
         for delta in deltas:
             if tier is Tier.AGENT:
-                self.delta_written[delta.sender.epoch, delta.number] = self.sequence
+                key = delta.sender.epoch, delta.number
+                self.delta_written[key] = self.sequence
+                buckets = {count.bucket for count in delta.counts}
+                self.left_out[key] = [x for x in lines if x.rule and x.bucket in buckets]
             self.publish(delta)
 
     def publish(self, message: Delta | Seal | Heartbeat) -> None:
@@ -525,12 +541,17 @@ class World:
         for verdict in verdicts(evidence, policy, now_ms):
             if verdict.status is Status.COMPLETE:
                 complete.add(verdict.bucket)
-                self.wrong = self.wrong or self.falsehood(verdict.bucket, messages)
+                self.wrong = self.wrong or self.falsehood(verdict, messages)
             elif not verdict.reasons:
                 self.wrong = self.wrong or f"bucket {verdict.bucket}: nothing says why"
         return complete
 
-    def falsehood(self, bucket: int, messages: list[Message]) -> str | None:
+    def falsehood(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
+        bucket = verdict.bucket
+        left_out = self.heard_as_left_out(messages)
+        shown = {each.rule: each.records for each in verdict.filtered}
+        if shown != Counter(x.rule for x in left_out.values() if x.bucket == bucket):
+            return f"D6: bucket {bucket}: {shown} are shown as left out"
         if self.clock_ms() < bucket + BUCKET_MS and not self.faults.clock_steps:
             return f"D3: bucket {bucket} is not over by the clock of its host"
         if self.now * SECOND < bucket + BUCKET_MS and self.own_skew <= 0:
@@ -548,8 +569,9 @@ class World:
         due = 0 if has_left else bucket + BUCKET_MS + self.lateness_ms
         teller = self.tellers[Tier.AGENT]
         is_all_heard = (newest.sender, newest.number) == (teller.sender, teller.last)
+        there = self.rows | self.unseen | left_out.keys()
         for line in self.lines:
-            missing = line.bucket == bucket and line.number not in self.rows | self.unseen
+            missing = line.bucket == bucket and line.number not in there
             if missing and line.written <= max(sealed, cut):
                 lost = "declared lost, " if line.number in self.declared else ""
                 return f"D1/D2: line {line.number} of bucket {bucket} is no row ({lost}{line})"
@@ -560,6 +582,15 @@ class World:
         if bucket in self.doubled():
             return f"bucket {bucket} has a row twice"
         return None
+
+    def heard_as_left_out(self, messages: list[Message]) -> dict[int, Line]:
+        """Returns the lines that deltas among these messages count as left out, by number."""
+        keys = {
+            (x.sender.epoch, x.number)
+            for x in messages
+            if isinstance(x, Delta) and x.sender.tier is Tier.AGENT
+        }
+        return {line.number: line for key in keys for line in self.left_out[key]}
 
     @property
     def is_waited_for(self) -> bool:
@@ -657,6 +688,13 @@ class World:
         return {line.bucket for line in self.lines if line.number not in self.declared}
 
 
+def sums_of(line: Line) -> Sums:
+    """Returns what the delta of a tier says about one line."""
+    if line.rule:
+        return Sums(filtered=(Filtered(line.rule, 1, 10),))
+    return sums_of_line(AGENT, line.file, line.index)
+
+
 def _touches(delta: Delta, bucket: int) -> bool:
     return any(count.bucket == bucket for count in delta.counts)
 
@@ -675,7 +713,7 @@ def _run_all(seeds: range, faults: Faults) -> None:
 RUNS = range(80)
 
 
-@promise("6 complete", "clocks seal")
+@promise("6 complete", "6 filtered", "clocks seal")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -688,6 +726,8 @@ RUNS = range(80)
         Faults(clocks=True),
         Faults(clocks=True, drains=True),
         Faults(clocks=True, clock_steps=True),
+        Faults(rules=True),
+        Faults(rules=True, clocks=True, drains=True),
     ],
     ids=[
         "ordinary",
@@ -699,6 +739,8 @@ RUNS = range(80)
         "clocks",
         "clocks-drains",
         "clocks-that-are-set",
+        "rules",
+        "rules-clocks-drains",
     ],
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
@@ -731,6 +773,9 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
         Faults(clocks=True, clock_steps=True, deletes=True, old_files=False),
         Faults(clocks=True, clock_steps=True, restores=True, old_files=False),
         Faults(clocks=True, clock_steps=True, drains=True),
+        Faults(rules=True, lost_rows=True, doubled_rows=True),
+        Faults(rules=True, deletes=True, lost_messages=True, lost_rows=True),
+        Faults(rules=True, restores=True, old_files=False),
     ],
     ids=lambda faults: "+".join(
         name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
@@ -801,6 +846,27 @@ def _blind_to_touches(evidence: Evidence) -> None:
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 
 
+def _blind_to_missing_rows(evidence: Evidence) -> None:
+    """Makes the audit accept a tier that lacks at most as many records as rules left out, as if
+    these records were counted among the agent's."""
+    for by_agent in evidence.topic(LOGS).tallies.values():
+        tallies = by_agent.get(AGENT, {})
+        agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]
+        whole = sum((x.sums for x in agents), Sums())
+        out = sum(each.records for each in whole.filtered)
+        for key, tally in tallies.items():
+            if key.tier is not Tier.AGENT and 0 < whole.count - tally.sums.count <= out:
+                tallies[key] = replace(tally, sums=replace(whole, filtered=()))
+
+
+def _forget_left_out(evidence: Evidence) -> None:
+    """Makes the audit forget what rules left out."""
+    for tallies in evidence.topic(LOGS).tallies.values():
+        for by_sender in tallies.values():
+            for key, tally in by_sender.items():
+                by_sender[key] = replace(tally, sums=replace(tally.sums, filtered=()))
+
+
 def _blind_to_rosters(evidence: Evidence) -> None:
     """Makes the audit ignore the roster (the list of expected hosts), so that an agent's last word
     is valid even for a host that the audit still expects."""
@@ -856,6 +922,8 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         Faults(drains=True, silent_returns=True),
         Faults(drains=True, deaf_drains=True),
         Faults(drains=True, blind=_blind_to_rosters),
+        Faults(rules=True, lost_rows=True, blind=_blind_to_missing_rows),
+        Faults(rules=True, blind=_forget_left_out),
     ],
     ids=[
         "no-at",
@@ -870,6 +938,8 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         "last-words-not-taken-back",
         "last-words-over-what-was-seen",
         "last-words-of-expected-hosts",
+        "left-out-lines-excuse-missing-rows",
+        "left-out-lines-are-not-shown",
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:

@@ -91,7 +91,9 @@ def _ids(faults: Faults) -> str:
     return "+".join([*names, *filter(None, [faults.misplaces])]) or "ordinary"
 
 
-@promise("1 topic made again", "6 seal of a topic made again", "6 complete", "6 epochs")
+@promise(
+    "1 topic made again", "6 seal of a topic made again", "6 complete", "6 epochs", "6 filtered"
+)
 @pytest.mark.parametrize(
     "faults",
     [
@@ -111,6 +113,10 @@ def _ids(faults: Faults) -> str:
         Faults(remakes=True, late=True, kills=True, recounts=True),
         Faults(expires=True, foreign=True),
         Faults(renews=True, expires=True),
+        Faults(rules=True),
+        Faults(rules=True, gaps=True, kills=True, recounts=True),
+        Faults(rules=True, remakes=True, foreign=True),
+        Faults(rules=True, misplaces="bucket"),
     ],
     ids=_ids,
 )
@@ -131,6 +137,7 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
         Faults(collectors=2, kills=True, recounts=True, gaps=True),
         Faults(collectors=2, remakes=True, late=True),
         Faults(collectors=2, renews=True, foreign=True),
+        Faults(collectors=2, rules=True, kills=True),
     ],
     ids=_ids,
 )
@@ -151,6 +158,7 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
         Faults(gaps=True, kills=True, recounts=True),
         Faults(remakes=True, foreign=True),
         Faults(expires=True, foreign=True, renews=True),
+        Faults(rules=True, gaps=True),
     ],
     ids=_ids,
 )
@@ -228,6 +236,15 @@ def _copy_sums(evidence: Evidence, of: Tier, to: Tier) -> None:
                     tallies[max(places)] = copied[-1]
 
 
+def _forget_left_out(evidence: Evidence) -> None:
+    """Makes the audit forget what the rules of the second agent left out."""
+    for topic in evidence.topics.values():
+        for by_agent in topic.tallies.values():
+            for tallies in [x for agent, x in by_agent.items() if agent != min(by_agent)]:
+                for key, tally in tallies.items():
+                    tallies[key] = replace(tally, sums=replace(tally.sums, filtered=()))
+
+
 def _blind_to_newer_epochs(evidence: Evidence) -> None:
     """Makes the audit ignore newer epochs, as if a counter's old counts were still valid after the
     counter has counted again."""
@@ -291,6 +308,7 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
         (Faults(expires=True, foreign=True, blind=_blind_to_gaps), "F", 53),
         (Faults(tampers=True, unsummed=True), "D", 0),
         (Faults(collectors=2, blind=_blind_to_later_senders), "two collectors", 0),
+        (Faults(rules=True, blind=_forget_left_out), "L", 0),
     ],
     ids=[
         "no-mirror",
@@ -303,6 +321,7 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
         "no-gaps",
         "no-checksums-of-the-recount",
         "the-first-that-is-heard",
+        "left-out-lines-are-not-shown",
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:

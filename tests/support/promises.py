@@ -44,7 +44,8 @@ PROMISES = {
     "1 announcement": "The agent announces a file before its first record, repeats that daily, and "
     "closes the file after the checkpoint.",
     "1 start at the end": "With `start_at: end`, only what was there at the first look is skipped.",
-    "1 old files": "A file that is too old is counted, and read whole when it changes.",
+    "1 old files": "A file that is too old is counted, and read whole when it changes; one that "
+    "changed after the last look is never too old.",
     "1 closed early": "A file that was closed early and then deleted unread is declared.",
     "1 two agents": "The audit takes a file that two agents announced for one that may be doubled.",
     "1 adopted copy": "An agent that adopts an older copy of its state takes no line for another.",

@@ -16,6 +16,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from skidway.audit.counts.counts import Sums
+from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.messages import Certainty, Loss, Seal, Sender, Tier
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
@@ -67,6 +69,7 @@ class SiteAgent:
         self.file_ids = 0
         self.ids = {name: self.new_id() for name in names}
         self.open: list[tuple[Placed, Record]] = []
+        self.left_out: list[tuple[Placed, Sums]] = []
         self.acknowledged: dict[tuple[Source, int], int] = defaultdict(lambda: -1)
         self.noted: Noted | None = None
         self.counted_as: dict[int, Source] = {}
@@ -84,10 +87,14 @@ class SiteAgent:
         return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
 
     def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
-        """Reads a line and sends it, once or twice. The broker acknowledges the line
-        immediately."""
+        """Reads a line and sends it, once or twice. The broker acknowledges the line immediately.
+        If a rule leaves the line out, the agent only counts it."""
         index, seen, now = self.position[name], self.seen[name], self.current(name)
         line, file = self.lines[name][index], self.ids[name]
+        if line.rule:
+            self.leave_out(line, seen.source)
+            self.position[name] += 1
+            return
         record = record_of(line, file, index * LENGTH)
         partition = file % len(PARTITIONS)
         log = now.broker[partition]
@@ -103,6 +110,12 @@ class SiteAgent:
         self.acknowledged[seen.source, partition] = log.end - 1
         self.counted_as[line.number] = seen.source
         self.open.append((place, record))
+
+    def leave_out(self, line: Line, source: Source) -> None:
+        """Counts a line that a rule leaves out."""
+        self.counted_as[line.number] = source
+        sums = Sums(filtered=(Filtered(line.rule, 1, LENGTH),))
+        self.left_out.append((Placed(line.number, source, self.number, line.bucket), sums))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
         """Declares a line uncertain: the agent had sent the line, but had no answer yet, when it
@@ -129,8 +142,9 @@ class SiteAgent:
     def commit(self, now_ms: int, losses: list[Loss] | None = None) -> None:
         """Commits a checkpoint together with its delta."""
         placed = [(place, record.sums) for place, record in self.open]
+        placed += self.left_out
         self.teller.tell(now_ms, placed, losses=losses or [], choose=self.random)
-        self.open = []
+        self.open, self.left_out = [], []
         self.checkpoint.update(self.position)
         self.seal_if_passed(now_ms)
 

@@ -41,6 +41,7 @@ class Line:
     - bucket: the start of the bucket (span of time) in which the audit counts the line.
     - written: the line's place in the order in which all lines of the site were written.
     - written_ms: the time at which the line was written.
+    - rule: the agent's rule that leaves the line out, or an empty text.
     """
 
     number: int
@@ -49,6 +50,7 @@ class Line:
     bucket: int
     written: int
     written_ms: int
+    rule: str = ""
 
 
 class Placed(NamedTuple):
@@ -132,12 +134,13 @@ def topic_made(name: str, times: int) -> Topic:
 @dataclass(slots=True)
 class AuditLogs:
     """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. `told`
-    contains the lines that each delta counted. `ranges` and `gaps` contain the ranges and gaps in
-    each delta."""
+    contains the lines that each delta counted, and `left_out` those that it counted as left out by
+    rules. `ranges` and `gaps` contain the ranges and gaps in each delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
     told: dict[NumberKey, list[Placed]] = field(default_factory=dict)
+    left_out: dict[NumberKey, list[Placed]] = field(default_factory=dict)
     ranges: dict[NumberKey, tuple[Range, ...]] = field(default_factory=dict)
     gaps: dict[NumberKey, tuple[Gap, ...]] = field(default_factory=dict)
 
@@ -179,7 +182,9 @@ class Teller(NumberedSender):
         for delta in deltas:
             key = (*self.name, delta.number)
             keys = {(x.source, x.agent, x.bucket) for x in delta.counts}
-            self.audit.told[key] = [each for each, _ in placed if each[1:] in keys]
+            here = [(each, sums) for each, sums in placed if each[1:] in keys]
+            self.audit.told[key] = [each for each, sums in here if not sums.filtered]
+            self.audit.left_out[key] = [each for each, sums in here if sums.filtered]
             self.audit.ranges[key], self.audit.gaps[key] = delta.ranges, delta.gaps
             self.outbox.append(delta)
 

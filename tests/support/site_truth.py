@@ -9,11 +9,12 @@ these statements must be true:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
     D  if a line belongs to this bucket, and the newest seal of the line's agent includes the
-       line, then the line is a row of this bucket and of no other bucket
+       line, then the line is a row of this bucket and of no other bucket, or a rule left it out
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
        other bucket
     X  this bucket has no counted row of a line that belongs elsewhere, and no line has two rows in
        this bucket
+    L  the verdict shows exactly the lines that rules of the agents left out, by rule
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
@@ -42,7 +43,7 @@ from skidway.audit.recount.recount import Recounted
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 from support.audit_model import BUCKET_MS
-from support.site_logs import NumberKey
+from support.site_logs import NumberKey, Placed
 from support.site_world import Collector, World
 
 LATENESS_MS = 2_000
@@ -68,7 +69,7 @@ def judged(world: World, collector: Collector) -> list[BucketVerdict]:
     told = told_by(world, collector.heard)
     for verdict in found:
         if verdict.status is Status.COMPLETE:
-            Truth(world, collector, told, evidence).check(verdict.source, verdict.bucket)
+            Truth(world, collector, told, evidence).check(verdict)
         elif not verdict.reasons:
             raise Wrong(f"bucket {verdict.bucket}: nothing says why")
     return found
@@ -92,6 +93,11 @@ def told_by(world: World, heard: Collection[NumberKey]) -> Told:
     return found
 
 
+def left_out(world: World, heard: Collection[NumberKey]) -> list[Placed]:
+    """The lines that the messages in `heard` count as left out by rules."""
+    return [place for key in heard for place in world.audit.left_out.get(key, ())]
+
+
 def _newest_epochs(
     world: World, heard: Collection[NumberKey]
 ) -> dict[tuple[Source, Tier, str], int]:
@@ -111,9 +117,11 @@ class Truth:
         self.world, self.collector = world, collector
         self.told, self.evidence = told, evidence
 
-    def check(self, source: Source, bucket: int) -> None:
+    def check(self, verdict: BucketVerdict) -> None:
         """Raises Wrong if a collector must not call this bucket complete."""
+        source, bucket = verdict.source, verdict.bucket
         self.check_told(source, bucket)
+        self.check_left_out(verdict)
         for agent, words in self.wrong_rows(source, bucket):
             is_changed = self.world.faults.tampers
             if is_changed and (agent, bucket) in named(self.world, source, self.evidence):
@@ -132,6 +140,15 @@ class Truth:
             if rest != {x for x in told[Tier.HDFS] if x[1] == NO_AGENT}:
                 raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
 
+    def check_left_out(self, verdict: BucketVerdict) -> None:
+        """Checks the statement L in the module's docstring."""
+        out = left_out(self.world, self.collector.heard)
+        here = (x for x in out if (x.source, x.bucket) == (verdict.source, verdict.bucket))
+        counted = Counter(self.world.lines[place.line].rule for place in here)
+        shown = {each.rule: each.records for each in verdict.filtered}
+        if shown != counted:
+            raise Wrong(f"L: bucket {verdict.bucket} shows {shown}, the agents told {counted}")
+
     def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
         """Checks the statements D, F and X in the module's docstring. Yields each agent whose rows
         are wrong, together with what is wrong."""
@@ -139,6 +156,7 @@ class Truth:
         lying = world.loader.lying(source, self.epoch_of_rows(source))
         rows = {x: n for x, n in lying.items() if x.bucket == bucket}
         lines = {(x.line, x.agent) for x in rows}
+        lines |= {(x.line, x.agent) for x in left_out(world, self.collector.heard)}
         for line in world.lines:
             if line.bucket != bucket or (line.number, line.agent) in lines:
                 continue
@@ -245,6 +263,8 @@ def expected(world: World) -> set[BucketName]:
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
+    for place in left_out(world, heard):
+        told.setdefault((place.source, place.bucket), defaultdict(Counter))
     for (source, bucket), tiers in told.items():
         same = all(_own(tiers[tier]) == tiers[Tier.AGENT] for tier in TIERS[1:])
         rest = [set(tiers[tier]) - set(tiers[Tier.AGENT]) for tier in TIERS[1:]]

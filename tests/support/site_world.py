@@ -62,6 +62,7 @@ class Faults:
     - renews: an output is removed, and the next load begins a new output.
     - tampers: rows vanish, appear or replace one another without a change in the manifests.
     - lags: counters send heartbeats before they have counted all records.
+    - rules: rules of the agents leave out some lines.
     - collectors: the number of collectors.
     - blind: a function that changes the evidence in such a way that one rule of the judgement has
       no effect.
@@ -82,6 +83,7 @@ class Faults:
     renews: bool = False
     tampers: bool = False
     lags: bool = False
+    rules: bool = False
     unsummed: bool = False
     collectors: int = 1
     steps: int = 240
@@ -134,6 +136,7 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
+        self.rules = random.Random(-seed - 1) if faults.rules else None
         self.now, self.sequence = 40, 0
         self.names = ("logs", "metrics") if faults.misplaces == "topic" else ("logs",)
         self.topics = {name: [topic_made(name, 1)] for name in self.names}
@@ -180,7 +183,11 @@ class World:
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
         name = self.random.choice(self.names)
-        made = Line(len(self.lines), agent, name, bucket, self.sequence, self.now_ms)
+        rule = ""
+        if self.rules is not None and agent != NO_AGENT:
+            rule = self.rules.choice(["", "", "debug", "health"])
+        number = len(self.lines)
+        made = Line(number, agent, name, bucket, self.sequence, self.now_ms, rule)
         self.lines.append(made)
         return made
 

@@ -11,6 +11,7 @@ NUL_RUNS = "tests/unit/agent/test_nul_runs.py::"
 START_AT = "tests/unit/agent/test_start_at.py::"
 CHANGES = "tests/unit/agent/test_start_at_changes.py::"
 IDLE = "tests/unit/agent/test_idle_files.py::"
+SKIPS = "tests/model/test_agent_skips.py::"
 
 MUTANTS = (
     Mutant(
@@ -192,11 +193,11 @@ MUTANTS = (
         (START_AT + "test_compressed_files_are_skipped_whole",),
     ),
     Mutant(
-        "a compressed file that holds unread lines may be too old",
+        "a compressed file that holds a known file may be too old",
         "agent/files/recognition.py",
         "any(map(self._known.gone, sighting.bases)):",
         "False:",
-        (IDLE + "test_a_compressed_generation_of_a_known_file_is_never_too_old",),
+        (IDLE + "test_a_compressed_generation_that_was_read_is_no_ignored_file",),
     ),
     Mutant(
         "a file that waits to be opened becomes too old",
@@ -204,6 +205,30 @@ MUTANTS = (
         "if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):",
         "if not is_old(source, found, self._now_ms):",
         (IDLE + "test_a_file_that_could_not_be_opened_does_not_become_too_old",),
+    ),
+    Mutant(
+        "a file that changed while no agent ran may be too old",
+        "agent/files/recognition.py",
+        "        if sighting.is_missed:\n            return False\n",
+        "",
+        (
+            IDLE + "test_a_file_that_changed_after_the_last_look_is_never_too_old",
+            SKIPS + "test_only_files_that_stood_still_are_left_alone",
+        ),
+    ),
+    Mutant(
+        "after the clock was set back, every old file has changed",
+        "agent/files/first_looks.py",
+        "return self._changed(topic, found) is True",
+        "return self._changed(topic, found) is not False",
+        (IDLE + "test_a_clock_that_was_set_back_makes_no_old_file_new",),
+    ),
+    Mutant(
+        "an idle file is never closed",
+        "agent/files/reading.py",
+        "            self._handles.close_idle(now - self._close_inactive_s, self._is_read)\n",
+        "            pass\n",
+        (SKIPS + "test_closing_idle_files_loses_and_doubles_nothing",),
     ),
     Mutant(
         "old files are not counted",

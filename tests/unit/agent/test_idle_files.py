@@ -63,6 +63,36 @@ def test_a_known_file_is_never_too_old() -> None:
 
 
 @promise("1 old files")
+@pytest.mark.parametrize("was_there", [False, True])
+def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: bool) -> None:
+    """If a file is written while no agent runs, it is read, however long no agent runs. This is so
+    for new files, and for files that were too old at the last look."""
+    world = world_of("/log/*")
+    if was_there:
+        old_file(world)
+    started(world)
+    world.kill()
+    old_file(world, b"new\n")
+    old_file(world, b"next\n", "/log/a.log.1")
+    started(world)
+    assert sorted(world.values()) == ["new", "next", *(["old"] if was_there else [])]
+    assert world.agent.tracker.ignored.by_topic == {}
+
+
+@promise("1 old files")
+def test_a_clock_that_was_set_back_makes_no_old_file_new() -> None:
+    """If the clock was set back since the last look, nobody can know which files changed later, so
+    the time of change alone decides."""
+    world = world_of()
+    old_file(world)
+    started(world)
+    world.kill()
+    world.clock.set_time_ms(world.clock.time_ms() - HOUR_MS // 2)
+    started(world)
+    assert world.values() == []
+
+
+@promise("1 old files")
 def test_rotated_files_are_never_too_old() -> None:
     """A log that was rotated while no agent ran is read, even if that was long ago."""
     world = world_of("/log/a.log")
@@ -93,6 +123,24 @@ def test_a_compressed_generation_of_a_known_file_is_never_too_old() -> None:
     world.clock.advance(9 * HOUR_MS / 1000)
     started(world)
     assert world.values() == [long, "two"]
+
+
+@promise("1 old files")
+def test_a_compressed_generation_that_was_read_is_no_ignored_file() -> None:
+    """If a known file is compressed long after its last change, the compressed file counts as the
+    known file, and not as a file that is too old."""
+    world = world_of("/log/*")
+    world.files.append(PATH, b"x" * 1100 + b"\n")
+    started(world)
+    world.clock.advance(9 * HOUR_MS / 1000)
+    world.settle()
+    world.kill()
+    world.files.compress(PATH)
+    started(world)
+    assert len(world.values()) == 1
+    assert world.agent.tracker.ignored.by_topic == {}
+    assert world.only()["path"] == PATH + ".gz"
+    assert world.losses() == []
 
 
 @promise("1 old files")

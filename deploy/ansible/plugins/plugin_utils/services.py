@@ -1,13 +1,18 @@
-"""Finds out when services of systemd were started."""
+"""Finds out when services of systemd were started, and whether a running service can take changed
+files without a restart."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 RUNS = frozenset({"active", "activating", "reloading"})
 """States of a service in which systemd's `start` does nothing."""
+
+REFUSED = 78
+"""The exit status of `skidway agent reload` if the agent refuses the configuration."""
 
 
 def started_before(
@@ -31,6 +36,22 @@ def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
     """Whether a service is active and was started before the moment (seconds since 1970)."""
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
     return status.get("ActiveState") == "active" and began is not None and began < int(moment)
+
+
+def taken_by_reload(names: Iterable[str]) -> list[str]:
+    """Which of the files that an agent's configuration names the agent reads again when it reloads
+    its settings: schemas, and files with further sources. Keys and certificates need a restart."""
+    return [name for name in names if name.endswith((".avsc", ".yml"))]
+
+
+def needs_restart(reload: Mapping[str, Any]) -> bool:
+    """Whether an agent refused a reload only because it must be restarted for the changed settings.
+
+    `reload` is the result of Ansible's module `command` for `skidway agent reload`. If the command
+    did not run, the result is False.
+    """
+    said = str(reload.get("stderr") or "")
+    return reload.get("rc") == REFUSED and bool(re.search("; restart it$", said, re.MULTILINE))
 
 
 def _seconds(timestamp: str) -> float | None:

@@ -1,0 +1,178 @@
+"""The role of the agent reloads a running agent if only files have changed that a reload takes, and
+restarts the agent otherwise. The tests render the expressions of the role's steps as Ansible
+does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from jinja2 import StrictUndefined
+from jinja2.nativetypes import NativeEnvironment
+
+from deploy import variables
+from deploy.ansible.plugins.filter.fleet import FILTERS
+from deploy.ansible.plugins.plugin_utils import services
+from skidway.agent.reloading import preparation
+from skidway.agent.settings import AgentSettings
+from skidway.errors import ConfigurationRefused
+
+RUN = variables.COLLECTION / "roles" / "common" / "tasks" / "run.yml"
+ROLE = variables.COLLECTION / "roles" / "agent" / "vars" / "main.yml"
+BEGAN = 1795207483
+STARTED = "Fri 2026-11-20 20:44:43 UTC"
+CONFIG, SCHEMA = "/etc/skidway/agent.yml", "/etc/skidway/agent/nginx.avsc"
+KEY, LINK = "/etc/skidway/agent/hash.key", "/opt/skidway/current/agent"
+TAKEN: dict[str, Any] = {"rc": 0, "stdout": "linger.ms changed", "stderr": ""}
+SKIPPED: dict[str, Any] = {"skipped": True, "changed": False}
+
+
+def block() -> dict[str, Any]:
+    """Returns the part of the role that brings a service up."""
+    (found,) = (each for each in yaml.safe_load(RUN.read_text()) if "block" in each)
+    return dict(found)
+
+
+def step(words: str) -> dict[str, Any]:
+    """Returns the step whose name begins with these words."""
+    (found,) = (each for each in block()["block"] if each["name"].startswith(words))
+    return dict(found)
+
+
+class Run:
+    """What the role does on a host.
+
+    `newer` are the files that were written after the agent's start. `answer` is the result of
+    `skidway agent reload`, and `state` the state of the agent's service.
+    """
+
+    def __init__(self, *newer: str, answer: dict[str, Any] = TAKEN, state: str = "active") -> None:
+        self._jinja = NativeEnvironment(undefined=StrictUndefined)
+        self._jinja.filters |= {f"skidway.fleet.{each.__name__}": each for each in FILTERS}
+        self._jinja.filters |= {"difference": lambda one, two: [x for x in one if x not in two]}
+        self._jinja.filters["bool"] = bool
+        paths = [CONFIG, SCHEMA, KEY, LINK]
+        self._known: dict[str, Any] = {
+            "common_state": {"ActiveState": state, "ExecMainStartTimestamp": STARTED},
+            "common_origins": {
+                "files": [{"path": x, "mtime": BEGAN + (9 if x in newer else -9)} for x in paths]
+            },
+            "common_started_from": paths,
+            "common_reload_from": [CONFIG, SCHEMA],
+            "common_restart_before": "",
+        }
+        for name, text in block()["vars"].items():
+            if name not in self._known:
+                self._known[name] = self._jinja.from_string(text).render(self._known)
+        self.reloads = self._is(step("Let it take")["when"])
+        self._known["common_reloaded"] = answer if self.reloads else SKIPPED
+
+    def _is(self, condition: str) -> bool:
+        return bool(self._jinja.from_string(f"{{{{ {condition} }}}}").render(self._known))
+
+    @property
+    def fails(self) -> str:
+        """The message with which the play fails; an empty text if it does not fail."""
+        refusal = step("Say why it does not take")
+        if not self._is(refusal["when"]):
+            return ""
+        message = refusal["ansible.builtin.fail"]["msg"]
+        return str(self._jinja.from_string(message).render(self._known))
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the play restarts the agent."""
+        state = step("Start, and at boot")["ansible.builtin.systemd_service"]["state"]
+        found = self._jinja.from_string(state).render(self._known)
+        assert found in ("restarted", "started")
+        return not self.fails and found == "restarted"
+
+
+def refused(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Returns the result of a reload that a running agent refuses because it must be restarted."""
+    monkeypatch.setattr(preparation, "check_settings", lambda _: None)
+    before, after = (
+        AgentSettings(
+            bootstrap_servers=each, schema_registry_url="http://a", state_dir="/s", sources=[]
+        )
+        for each in ("a:1", "b:1")
+    )
+    with pytest.raises(ConfigurationRefused) as said:
+        preparation.check(before, after)
+    return {"rc": 78, "stdout": "", "stderr": f"skidway agent: {said.value}"}
+
+
+@pytest.mark.parametrize("newer", [[CONFIG], [SCHEMA], [CONFIG, SCHEMA]])
+def test_changed_settings_and_schemas_are_reloaded(newer: list[str]) -> None:
+    """If only settings or schemas have changed, the agent takes them by a reload, and goes on."""
+    run = Run(*newer)
+    assert run.reloads
+    assert not run.restarts
+    assert not run.fails
+
+
+@pytest.mark.parametrize("newer", [[KEY], [LINK], [CONFIG, LINK]])
+def test_anything_else_restarts_the_agent(newer: list[str]) -> None:
+    """If a key, a certificate, a unit or the version has changed, the agent is restarted, and there
+    is no reload before."""
+    run = Run(*newer)
+    assert not run.reloads
+    assert run.restarts
+
+
+def test_nothing_is_done_if_nothing_has_changed() -> None:
+    """If no file is newer than the agent's start, there is neither a reload nor a restart."""
+    run = Run()
+    assert not run.reloads
+    assert not run.restarts
+
+
+def test_an_agent_that_is_not_up_yet_is_restarted() -> None:
+    """An agent that is still starting cannot reload, so changed settings restart it. An agent that
+    does not run is only started."""
+    assert Run(CONFIG, state="activating").restarts
+    stopped = Run(CONFIG, state="inactive")
+    assert not stopped.reloads
+    assert not stopped.restarts
+
+
+def test_an_agent_that_must_be_restarted_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the agent refuses the reload because a changed setting counts only at a start, the role
+    restarts the agent. The role knows this by the agent's own sentence."""
+    run = Run(CONFIG, answer=refused(monkeypatch))
+    assert run.reloads
+    assert run.restarts
+    assert not run.fails
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (78, "skidway agent: sources: '/x' must be absolute"),
+        (78, "skidway agent: topic a: a label says: restart it, please"),
+        (3, "skidway agent: no agent that runs took the request"),
+        (1, "skidway agent: the agent is ending"),
+    ],
+)
+def test_a_refusal_fails_the_play_with_the_sentence_of_the_agent(status: int, said: str) -> None:
+    """If the agent refuses the settings, or does not answer, the play fails with its sentence, and
+    does not restart the agent: a start with these settings could fail, too."""
+    run = Run(CONFIG, answer={"rc": status, "stdout": "", "stderr": said})
+    assert run.fails == said
+    assert not run.restarts
+
+
+def test_a_command_that_cannot_run_fails_the_play() -> None:
+    """If the command does not exist, the play fails with what Ansible says."""
+    assert Run(CONFIG, answer={"rc": 2, "msg": "No such file"}).fails == "No such file"
+
+
+def test_the_role_names_what_a_reload_takes() -> None:
+    """A reload reads agent.yml, files of `sources.dir` and schemas. The agent does not read keys
+    and certificates again."""
+    names = ["nginx.avsc", "shop.yml", "ca.pem", "hash.key"]
+    assert services.taken_by_reload(names) == ["nginx.avsc", "shop.yml"]
+    role = yaml.safe_load(ROLE.read_text())
+    assert role["common_reload_from"].startswith("{{ ['/etc/skidway/agent.yml']")
+    assert role["common_reload"][1:] == ["agent", "reload"]
