@@ -267,6 +267,8 @@ def _as_format(sample: _Sample) -> Guess | None:
     """
     best: Guess | None = None
     for name, form in catalog.formats().items():
+        if form.logfmt and not _is_of(form, sample):
+            continue
         try:
             source = catalog.of_source(sample.source(format=name))
             made = preview(source, sample.data, str(sample.path))
@@ -277,6 +279,19 @@ def _as_format(sample: _Sample) -> Guess | None:
             block = sample.block(format=name)
             best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
     return best
+
+
+def _is_of(form: catalog.Format, sample: _Sample) -> bool:
+    """Whether a log has the key by which a logfmt format is recognized and its time, and whether
+    all keys that most of its lines have are columns of the format. (Its parser accepts all lines
+    with pairs.)
+    """
+    found = unnamed_formats.as_logfmt([text.decode("utf-8", "replace") for text in sample.texts])
+    if found is None or form.time is None or "timestamp" not in found:
+        return False
+    columns = found["parser"]["columns"]
+    has_time = found["timestamp"]["fields"] == form.time[0]
+    return has_time and form.logfmt[0] in columns and set(columns) <= set(form.logfmt)
 
 
 def _as_unnamed(sample: _Sample) -> Guess | None:
