@@ -64,8 +64,10 @@ def test_a_rejected_line_names_the_nested_member(value: Any, detail: str) -> Non
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.text(max_size=2),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(st.sampled_from(["b", "c", "d", "m"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["b", "c", "d", "m"]), inner, max_size=3)
+    ),
 )
 ITEMS = st.fixed_dictionaries(
     {}, optional={"c": VALUES | st.integers(0, 9), "d": VALUES | st.lists(st.text(max_size=1))}
