@@ -73,7 +73,7 @@ def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
     both = sorted(set(groups) & set(added))
     if both:
         raise ConfigurationRefused(
-            f"the parser fills the field {both[0]!r}, and so does path.pattern, fields or labels"
+            f"the parser and one of path.pattern, fields and labels both fill the field {both[0]!r}"
         )
     return schema
 

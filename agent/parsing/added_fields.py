@@ -64,7 +64,7 @@ class AddedFields:
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None:
             raise ConfigurationRefused(
-                f"two of path.pattern, fields and labels fill the field {twice!r}"
+                f"two of path.pattern, fields and labels both fill the field {twice!r}"
             )
         for name in self.names:
             at = schema.get_field_index(name)
