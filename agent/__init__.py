@@ -47,6 +47,7 @@ mutable state has one owner:
     files.ignored.Ignored         counts of files that are too old  memory, made anew at each look
     files.unbegun.Unbegun         empty files, and too old ones     memory; `unbegun`
     files.reading.FileReader      files to be looked at next        memory, made anew at start
+    files.pod_labels.PodLabels    files with the labels of pods     memory, made anew at start
     delivery.replay.Replay        promises of the last process      memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
     delivery.refused.Refused      records that brokers refused      memory; a mark in `intents`

@@ -75,6 +75,8 @@ def register(subparsers: Any) -> None:
     guessing.add_argument("file", type=Path, metavar="FILE")
     words = f"how many of the first lines are tried ({LINES})"
     guessing.add_argument("--lines", type=int, default=LINES, metavar="N", help=words)
+    words = "how the file's lines are encoded, if guess does not find it out: windows-1252, utf-16"
+    guessing.add_argument("--encoding", metavar="NAME", help=words)
     guessing.add_argument("--schema", action="store_true", help="print only the rows' schema")
     add_json_option(guessing)
     guessing.set_defaults(run=_guess)
@@ -225,17 +227,17 @@ def _validate(args: argparse.Namespace) -> int:
 
 def _guess(args: argparse.Namespace) -> int:
     from skidway.agent.batches.source_recipes import derived_schema
-    from skidway.agent.commands import guessing
+    from skidway.agent.commands import guess_report, guessing
 
     if args.lines < 1:
         raise UsageError("--lines must be at least 1.")
-    found = guessing.guess(args.file, args.lines)
+    found = guessing.guess(args.file, args.lines, args.encoding)
     if args.schema:
         print(found.schema or derived_schema(found.source))
     elif args.json:
         print_json(guessing.document(found))
     else:
-        print(guessing.render(found), end="")
+        print(guess_report.render(found), end="")
     return 0
 
 

@@ -16,6 +16,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from skidway import log
 from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.rejections import Untold
+from skidway.agent.values.labels import Unlabelled, Unreadable
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
 
@@ -72,6 +73,14 @@ _IGNORED_BYTES = Gauge(
     "skidway_agent_ignored_bytes",
     "Their bytes; those of compressed files that were not opened count as none.",
     ["topic"],
+)
+_UNLABELLED = Counter(
+    "skidway_agent_unlabelled_files_total",
+    "Files read without labels, because the file of the setting labels does not name their pod.",
+    ["topic"],
+)
+_LABELS_UNREADABLE = Gauge(
+    "skidway_agent_unreadable_label_files", "Files of the setting labels that cannot be read."
 )
 _SET_APART_RANGES = Counter(
     "skidway_agent_set_apart_ranges_total", "Ranges lost or uncertain.", ["topic", "certainty"]
@@ -259,6 +268,22 @@ def files_ignored(topic: str, files: int, size: int, path: str) -> None:
 def file_closed(path: str, file: int, length: int) -> None:
     """A file id is closed."""
     _log.info("file_closed", path=path, file=file, length=length)
+
+
+def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
+    """Labels of pods could not be found, or can be found again. unreadable: how many files with
+    labels cannot be read now.
+    """
+    for each in news:
+        if isinstance(each, Unlabelled):
+            _UNLABELLED.labels(each.topic).inc()
+            _log.warning("labels_missing", topic=each.topic, path=each.path, location=each.location)
+        elif each.reason is None:
+            _log.info("labels_readable_again", location=each.location)
+        else:
+            _log.warning("labels_unreadable", location=each.location, reason=each.reason)
+    if news:
+        _LABELS_UNREADABLE.set(unreadable)
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:

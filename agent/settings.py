@@ -210,6 +210,35 @@ class TimestampSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSettings:
+    """Which labels of its pod or container a record gets."""
+
+    location: Path = setting(
+        "location",
+        help="File with the labels, JSON or YAML: by namespace/pod, uid of a pod, or id of a "
+        "container; or a list of pods, as kubectl prints it. Another program keeps it up to date.",
+    )
+    fields: dict[str, str] = setting(
+        "fields", help="The field for each label, such as app: app.kubernetes.io/name."
+    )
+
+    def check(self) -> None:
+        """Refuses a path that is not absolute, and names that no field can have."""
+        if not self.location.is_absolute():
+            raise ConfigurationRefused(f"labels.location: {str(self.location)!r} must be absolute")
+        if not self.fields:
+            raise ConfigurationRefused("labels.fields is empty: name a field for each label")
+        for name, label in self.fields.items():
+            if not _NAME.fullmatch(name):
+                raise ConfigurationRefused(
+                    f"labels.fields: {name!r} is no name of a field; it takes a-z A-Z 0-9 _, and "
+                    "no digit at the beginning"
+                )
+            if not label:
+                raise ConfigurationRefused(f"labels.fields: {name} needs the name of a label")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     """One source: the paths of its files, how their lines are parsed, and the topic for these
     lines.
@@ -261,6 +290,9 @@ class SourceSettings:
         None,
         help="RE2, searched in a file's path; its named groups are fields. With container: cri, "
         "the default finds namespace, pod and container.",
+    )
+    labels: LabelSettings | None = setting(
+        "labels", None, help="With container: labels of the pod or container that become fields."
     )
     multiline: MultilineSettings | None = setting(
         "multiline", None, help="How lines become records of several lines; one each without it."
@@ -335,6 +367,10 @@ class SourceSettings:
             raise ConfigurationRefused(
                 f"encoding: {self.encoding} does not go with container; runtimes write UTF-8"
             )
+        if self.labels is not None and self.container is None:
+            raise ConfigurationRefused(
+                "labels: only pods and containers have labels; set container: cri or docker"
+            )
         self._check_format()
         if self.parser.types and self.schema is not None:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")
@@ -364,6 +400,11 @@ class SourceSettings:
         if self.path_pattern is not None:
             return (self.path_pattern,)
         return KUBERNETES if self.container == CRI else ()
+
+    @property
+    def label_fields(self) -> dict[str, str]:
+        """The fields that take labels, each with the name of the label."""
+        return {} if self.labels is None else self.labels.fields
 
     @property
     def rejected_topic(self) -> str:

@@ -68,22 +68,22 @@ def _schema_of_parser(recipe: Recipe, codec: Codec) -> pa.Schema:
     for name in added:
         schema = schema.remove(schema.get_field_index(name))
     if added and not len(schema):
-        raise ConfigurationRefused("path.pattern and fields leave no field to the parser")
+        raise ConfigurationRefused("path.pattern, fields and labels leave no field to the parser")
     groups = recipe.columns if recipe.pattern is None else groups_of(recipe.pattern)
     both = sorted(set(groups) & set(added))
     if both:
         raise ConfigurationRefused(
-            f"the parser and path.pattern or fields both fill the field {both[0]!r}"
+            f"the parser and one of path.pattern, fields and labels both fill the field {both[0]!r}"
         )
     return schema
 
 
 def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
-    """Returns the object that adds the fields whose values come from `path.pattern` and `fields`,
-    and not from a record's bytes. Raises ConfigurationRefused.
+    """Returns the object that adds the fields whose values come from `path.pattern`, `fields` and
+    `labels`, and not from a record's bytes. Raises ConfigurationRefused.
     """
     try:
-        return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema)
+        return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema, recipe.labels)
     except ConfigurationRefused as error:
         raise of_source(recipe, error) from error
 

@@ -209,7 +209,8 @@ class Press:
         else:
             parsed = self._parser.parse(texts, read_ms)
         paths = [reading.path for reading in lines.readings]
-        batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows])
+        labels = [reading.labels for reading in lines.readings]
+        batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows], labels)
         parsed = replace(parsed, batch=batch)
         filtered = None
         if self._shape is not None:

@@ -42,7 +42,8 @@ class Recipe:
     """Together with a file's bytes, a recipe decides which records the agent makes from them.
 
     shape: the text of the rules that shape records. parsed_schema: the schema that records have
-    before the rules are applied; empty if the rules do not change the fields.
+    before the rules are applied; empty if the rules do not change the fields. labels: the fields
+    that take labels of a pod, each with the name of the label.
     """
 
     program: str
@@ -76,6 +77,7 @@ class Recipe:
     shape: str = ""
     parsed_schema: str = ""
     hash_key_location: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def fills_by_name(self) -> bool:
@@ -120,6 +122,8 @@ def from_json(text: str) -> Recipe:
         content["path_patterns"] = tuple(content["path_patterns"])
     if "fields" in content:
         content["fields"] = tuple((name, text) for name, text in content["fields"])
+    if "labels" in content:
+        content["labels"] = tuple((name, label) for name, label in content["labels"])
     return Recipe(**content)
 
 

@@ -4,8 +4,8 @@
                                                          `-> records that a rule left out
 
 The rules see each record as the parser makes it. A record with a text field that is not UTF-8 is
-rejected before the rules are applied. So no rule leaves out a record that would be rejected without
-this rule.
+rejected before the rules are applied. A record whose text masks make too long is rejected by the
+mask. So no rule leaves out a record that would be rejected without this rule.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from skidway.agent.batches.program_versions import key_of
 from skidway.agent.batches.recipe import Recipe, Schema, of_source
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.json_lines import aliases_of
-from skidway.agent.parsing.parser import ENCODING, EXTRA, Parsed, Reject
+from skidway.agent.parsing.parser import ENCODING, EXTRA, TOO_LONG, Parsed, Reject
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
+from skidway.agent.shaping.growth import GROWTH_MAX
 from skidway.agent.shaping.rejected_text import RejectedText
 from skidway.agent.shaping.shaped_schemas import private_names, unshaped
-from skidway.agent.shaping.shaper import KEPT, Shaper
+from skidway.agent.shaping.shaper import Shaper
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from skidway.schemas.codec import Codec, ColumnsRefused
 
 Int64s = npt.NDArray[np.int64]
+
+_GROWN = "masks make the field {} more than {} times as long; mask each text with one rule only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,13 @@ class RecordShape:
                 origins.length[chosen],
             )  # fmt: skip
         found = self._shaper.apply(self._completed(parsed.batch), origins)
-        out = np.flatnonzero(found.by != KEPT)
+        out = np.flatnonzero(found.by >= 0)
         left_out = LeftOut(parsed.rows[out], parsed.event_ms[out], found.by[out])
         kept = found.kept
+        rejects += [
+            Reject(int(parsed.rows[row]), TOO_LONG, _GROWN.format(name, GROWTH_MAX))
+            for row, name in sorted(found.grown.items())
+        ]
         shaped = Parsed(parsed.rows[kept], found.batch, parsed.event_ms[kept], parsed.rejects)
         return shaped, left_out, rejects
 

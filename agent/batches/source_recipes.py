@@ -71,6 +71,7 @@ def recipe_of(
         shape=(source.shape or "") if parse(source.shape or "") else "",
         parsed_schema=parsed_schema,
         hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
+        labels=tuple(sorted(source.label_fields.items())),
     )
     return at_present(recipe)
 
@@ -104,7 +105,7 @@ def _parsed_schema(source: SourceSettings, text: str) -> str:
         return _derived_before_rules(source)
     before = unshaped(text, rules)
     if fills_by_name(source.parser.type, source.parser.json_field):
-        needed = {*path_groups(source.path_patterns), *source.fields}
+        needed = {*path_groups(source.path_patterns), *source.fields, *source.label_fields}
         if source.parser.json_field is not None:
             needed.update(prefix_groups(source.parser.pattern or "", source.parser.json_field))
         return without_unused(before, rules, text, needed)
@@ -133,7 +134,7 @@ def _derived_before_rules(source: SourceSettings) -> str:
         with_mark=source.on_error == "replace",
         with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
         is_container=source.container is not None,
-        added=[*path_groups(source.path_patterns), *source.fields],
+        added=[*path_groups(source.path_patterns), *source.fields, *source.label_fields],
         with_origin=source.replay,
         types=parser.types,
         optional=optional,

@@ -10,7 +10,8 @@ from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.source_recipes import big_endian
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.sources import Manner, TailedSource
-from skidway.agent.settings import SourceSettings
+from skidway.agent.settings import ReplaySource, SourceSettings
+from skidway.agent.values.labels import LabelSource
 from skidway.kafka.source import Source
 
 
@@ -56,4 +57,15 @@ class Destination:
             ignore_older_ms=self.settings.ignore_older_ms,
             starts_at_end=self.settings.start_at == "end",
             big_endian=None if other is None else Manner(other.fingerprint, framer_of(other)),
+            labels=label_source(self.settings),
         )
+
+
+def label_source(settings: SourceSettings) -> LabelSource | None:
+    """Where the labels of a source's records come from; None if the records have no labels. (The
+    files of replays belong to no pod.)
+    """
+    labels = settings.labels
+    if labels is None or isinstance(settings, ReplaySource):
+        return None
+    return LabelSource(str(labels.location), tuple(sorted({*labels.fields.values()})))

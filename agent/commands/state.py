@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import DATABASE, StateDatabase, open_state
 from skidway.agent.values import identity
+from skidway.agent.values.found import Found
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.audit.topic.messages import Loss
@@ -54,7 +56,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
             "number": state.number,
             "cluster": state.cluster,
             "unpublished_messages": len(state.outbox()),
-            "files": [entry(file, promised, host or OperatingSystem()) for file in files],
+            "files": entries(files, promised, host or OperatingSystem()),
             "declared": [_declared(loss, paths) for loss in state.losses()],
         }
     finally:
@@ -64,12 +66,13 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The two tables that `show` prints for people: one of the files, and one of the files' ranges
     that were declared lost or uncertain. Ids are written as in the audit's sentences. If the end of
-    a declared range is unknown, the file's sum says "or more".
+    a declared range is unknown, the file's sum says "or more". If several file ids have the same
+    path, the path is followed by what distinguishes them.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
         each
-        | {"file": str(each["file"])}
+        | {"file": str(each["file"]), "path": _path(each)}
         | {
             fate: f"{each[fate]:,} or more" if (each["file"], fate) in more else each[fate]
             for fate in ("lost", "uncertain")
@@ -77,6 +80,23 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
         for each in shown["files"]
     ]
     return files, [each | {"file": str(each["file"])} for each in shown["declared"]]
+
+
+def entries(
+    files: Sequence[TrackedFile], promised: Mapping[int, int], host: Host
+) -> list[dict[str, Any]]:
+    """Returns the list, in the order in which the file ids began. distinction: what distinguishes a
+    file id from others with the same path; empty if there are no others.
+    """
+    found = [entry(file, promised, host) for file in files]
+    count = Counter(each["path"] for each in found)
+    newest = {file.birth.key: file.file for file in files}
+    for file, each in zip(files, found, strict=True):
+        is_newest = newest[file.birth.key] == file.file
+        each["distinction"] = ""
+        if count[each["path"]] > 1:
+            each["distinction"] = _distinction(file, host, is_newest=is_newest)
+    return found
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
@@ -92,6 +112,7 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
         "file": tracked.file,
         "path": shown(tracked.location) or tracked.birth.path,
         "announced_path": tracked.birth.path,
+        "inode": tracked.birth.key.inode,
         "topic": tracked.birth.topic,
         "state": tracked.state.value,
         "begin": tracked.birth.begin,
@@ -106,6 +127,30 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
         "uncertain": tally.uncertain,
         "pending": tracked.pending,
     }
+
+
+def _path(shown: Mapping[str, Any]) -> str:
+    more = shown.get("distinction")
+    return f"{shown['path']} ({more})" if more else str(shown["path"])
+
+
+def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
+    """The inode of a file, the first byte of the file id, and where the file is now. is_newest:
+    whether no later file id has the same inode.
+    """
+    parts = [f"inode {tracked.birth.key.inode}"]
+    if tracked.birth.begin:
+        parts.append(f"from byte {tracked.birth.begin:,} on")
+    found = None if tracked.is_deleted else _found_on_host(tracked, host)
+    if found is None:
+        parts.append("deleted")
+    elif not is_newest:
+        parts.append("an earlier content of the file")
+    elif found.path == tracked.location:
+        parts.append("at this path now")
+    else:
+        parts.append(f"renamed to {shown(os.path.basename(found.path))}")
+    return ", ".join(parts)
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
@@ -198,6 +243,12 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
     """The file's size now. If the file is not found, returns the position up to which its bytes
     were promised.
     """
+    found = _found_on_host(tracked, host)
+    return tracked.promised if found is None else max(found.size, tracked.promised)
+
+
+def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
+    """The file where it is now; None if it is not found in its directory."""
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:
         directory = os.path.dirname(tracked.location)
@@ -206,6 +257,4 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
         except OSError:
             path = None
         found = None if path is None else host.look(path)
-    if found is None or found.key != tracked.birth.key:
-        return tracked.promised
-    return max(found.size, tracked.promised)
+    return None if found is None or found.key != tracked.birth.key else found

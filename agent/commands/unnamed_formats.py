@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
+from skidway.agent.commands import written_times
 from skidway.agent.parsing import csv_lines, key_values
 
 LOOKED_AT_MAX: Final = 200
@@ -31,7 +33,9 @@ TIME_KEYS: Final = ("time", "ts", "timestamp", "at", "t", "date", "datetime", "e
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _MEMBERS = re.compile(r"^([^{}]*?)(\{.*\})\s*$", re.DOTALL)
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+_SPELLINGS: Final = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}
+)
 _LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
 _PREFIXES: Final = (
     (r"(?P<time>\S+) " + _LEVEL + r"(?P<prefix>.*?)", True),
@@ -45,28 +49,27 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
     number of values, and this number is at least COLUMNS_LEAST.
     """
     lines = texts[:LOOKED_AT_MAX]
-    best: tuple[int, str] | None = None
+    best: tuple[bool, int, str] | None = None
     for delimiter in DELIMITERS:
         cut = [csv_lines.split(line, delimiter) for line in lines]
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
         is_regular = lines_of_count >= SHARE_LEAST * len(lines)
-        if count >= COLUMNS_LEAST and is_regular and (best is None or count > best[0]):
-            best = count, delimiter
+        # A header has no decimal commas. So a delimiter that also cuts the first line is better.
+        found = len(cut[0]) == count if cut else False, count, delimiter
+        if count >= COLUMNS_LEAST and is_regular and (best is None or found[:2] > best[:2]):
+            best = found
     if best is None:
         return None
-    count, delimiter = best
+    _, count, delimiter = best
     rows = [csv_lines.split(line, delimiter) for line in lines]
     whole = [row for row in rows if isinstance(row, list) and len(row) == count]
-    parser: dict[str, Any] = {"type": "csv", **_columns(whole[0], lines[0])}
+    header = lines[0] if rows[0] == whole[0] else None
+    parser: dict[str, Any] = {"type": "csv", **_columns(whole[0], header)}
     if delimiter != ",":
         parser["delimiter"] = "tab" if delimiter == "\t" else delimiter
-    times = [
-        name
-        for place, name in enumerate(parser["columns"])
-        if all(_RFC3339.fullmatch(row[place]) for row in whole[1:])
-    ]
-    return {"parser": parser, **_timestamp(times if whole[1:] else [])}
+    time = written_times.of_columns(parser["columns"], whole[1:])
+    return {"parser": parser} | ({} if time is None else {"timestamp": time})
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
@@ -75,7 +78,7 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
     """
     keys: Counter[str] = Counter()
     good = 0
-    times: dict[str, str] = {}
+    forms: dict[str, str] = {}
     lines = texts[:LOOKED_AT_MAX]
     for line in lines:
         pairs = key_values.split(line)
@@ -84,12 +87,16 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
             continue
         good += 1
         keys.update(list(dict.fromkeys(key for key, _ in pairs if _NAME.fullmatch(key))))
-        times |= {key: value for key, value in pairs if key in TIME_KEYS}
+        for key, value in pairs:
+            if key in TIME_KEYS and key not in forms:
+                form = written_times.format_of([value])
+                forms |= {} if form is None else {key: form}
     if good < SHARE_LEAST * len(lines):
         return None
-    time = next((key for key in TIME_KEYS if _RFC3339.fullmatch(times.get(key, ""))), None)
+    time = next((key for key in TIME_KEYS if key in forms), None)
     columns = [key for key, count in keys.items() if count > good / 2 and key != time]
-    return {"parser": {"type": "logfmt", "columns": columns}, **_timestamp([time] if time else [])}
+    stamp = {} if time is None else {"timestamp": {"fields": [time], "format": forms[time]}}
+    return {"parser": {"type": "logfmt", "columns": columns}, **stamp}
 
 
 def as_prefixed_json(texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -105,7 +112,7 @@ def as_prefixed_json(texts: Sequence[str]) -> list[dict[str, Any]]:
             "parser": {
                 "type": "regex", "pattern": rf"{prefix}(?P<json>\{{.*\}})\s*", "json_field": "json"
             },
-            **_timestamp(["time"] if has_time else []),
+            **({"timestamp": {"fields": ["time"], "format": "rfc3339"}} if has_time else {}),
         }
         for prefix, has_time in _PREFIXES
     ]  # fmt: skip
@@ -121,28 +128,31 @@ def _has_object(line: str) -> bool:
         return False
 
 
-def _columns(first: Sequence[str], line: str) -> dict[str, Any]:
-    """The settings with the names of the columns. If the first line looks like a header, they are
-    the names in this line; otherwise `column_1`, `column_2` and so on.
+def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
+    """The settings with the names of the columns. header: the first line; None if it is no row. If
+    it looks like a header, the names are those in this line; otherwise `column_1`, `column_2` and
+    so on.
     """
-    if any(_NUMBER.fullmatch(value) or not value for value in first) or any(
-        _RFC3339.fullmatch(value) for value in first
-    ):
-        return {"columns": [f"column_{number}" for number in range(1, len(first) + 1)]}
-    if not all(len(value) <= 40 and _name(value) for value in first):
+    texts = first[:-1] if first[-1] == "" else first  # a line may end with a delimiter
+    is_header = header is not None and all(
+        len(value) <= 40
+        and not _NUMBER.fullmatch(value)
+        and not written_times.RFC3339.matches(value)
+        and _name(value)
+        for value in texts
+    )
+    if not is_header:
         return {"columns": [f"column_{number}" for number in range(1, len(first) + 1)]}
     names: list[str] = []
-    for value in first:
-        name = _name(value)
-        names.append(f"{name}_{len(names) + 1}" if name in names else name)
-    return {"columns": names} | ({} if names == list(first) else {"header": line})
+    for number, value in enumerate(first, 1):
+        name = _name(value) or f"column_{number}"
+        names.append(f"{name}_{number}" if name in names else name)
+    return {"columns": names} | ({} if names == list(first) else {"header": header})
 
 
 def _name(text: str) -> str:
     """Makes the name of a field from a text; empty if the text does not look like a name."""
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_")
+    plain = unicodedata.normalize("NFKD", text.strip().translate(_SPELLINGS))
+    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", plain).strip("_")
     return name if re.match(r"[A-Za-z]", name) and len(name) * 2 > len(text) else ""
-
-
-def _timestamp(times: Sequence[str]) -> dict[str, Any]:
-    return {"timestamp": {"fields": [times[0]], "format": "rfc3339"}} if times else {}

@@ -394,7 +394,7 @@ class Inquiry:
             intent = replace(whole, first=part.first, end=part.end, crc=crc_of(data))
         if intent is not whole or fingerprint != whole.recipe:
             intent = replace(intent, sequence=self._numbers.next(), recipe=fingerprint)
-        return Reading(intent, data, tracked.birth.host, tracked.birth.path)
+        return tracked.reading(intent, data)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
         """The positions of the records that readers of the logs would take for repeats and drop."""

@@ -70,13 +70,16 @@ class Presses:
         """Adds a recipe, for example the recipe for the bytes that are read from now on."""
         self._recipes[recipe.fingerprint] = recipe
 
-    def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
-        """Writes the intents of new readings. First writes the recipes that these intents name."""
+    def promise(self, changes: Changes, taken: Sequence[Taken]) -> None:
+        """Writes the intents of new readings, with the recipes that these intents name, and with
+        the labels that begin with them.
+        """
         new = [one.reading.intent for one in taken if one.is_new]
         for fingerprint in {intent.recipe for intent in new} - self._kept:
             changes.put_recipe(self._recipes[fingerprint])
             self._kept.add(fingerprint)
         changes.put_intents(new)
+        changes.put_labels(one.tracked for one in taken if one.is_new and _begins_labels(one))
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
         """Marks intents. After a crash, the agent asks the brokers for the records of a marked
@@ -141,6 +144,12 @@ class Presses:
                 self._presses.popitem(last=False)
         self._presses.move_to_end(fingerprint)
         return press
+
+
+def _begins_labels(one: Taken) -> bool:
+    """Whether the file's newest labels count from the beginning of this reading on."""
+    labels = one.tracked.labels
+    return bool(labels) and labels[-1].first == one.reading.intent.first
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:

@@ -21,7 +21,7 @@ from skidway.agent.delivery.presses import Presses
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.values.intents import GIVEN_UP, Intent, Reading
+from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import Flight
 
 
@@ -99,8 +99,7 @@ class Replay:
             return None
         flight = Flight(intent, tracked.read_on(found.prefix_crc, found.tail, intent.end))
         self._tracker.launch(tracked, flight)
-        reading = Reading(intent, found.data, tracked.birth.host, tracked.birth.path)
-        return Taken(tracked, reading, flight, is_new=False)
+        return Taken(tracked, tracked.reading(intent, found.data), flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
         """Why the intent cannot be replayed even if the file's bytes are unchanged. None if only

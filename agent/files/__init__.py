@@ -36,6 +36,8 @@ unbegun        files without a file id, because they are empty or too old
 unreadable     paths that could not be looked into
 news           new file ids and losses, which the agent's loop has to write to the state
 handles        a limited number of open files
+pod_metadata   reads files with the labels of pods
+pod_labels     which labels the records of a file get, and from which position on
 reading        makes readings of tracked files, and treats all files fairly
 
 A look through the patterns finds the files that the agent tails. An event only makes the next look

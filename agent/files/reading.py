@@ -21,6 +21,7 @@ from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.endings import CHANGED
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Handle, Status
+from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer, nul_bytes
@@ -71,6 +72,7 @@ class FileReader:
         self,
         tracker: Tracker,
         handles: Handles,
+        labels: PodLabels,
         *,
         idle_flush_s: float,
         close_rotated_s: float,
@@ -79,6 +81,7 @@ class FileReader:
     ) -> None:
         self._tracker = tracker
         self._handles = handles
+        self._labels = labels
         self._idle_flush_s = idle_flush_s
         self._close_rotated_s = close_rotated_s
         self._close_inactive_s = close_inactive_s
@@ -188,14 +191,17 @@ class FileReader:
         if found is None:
             return None
         data, end, crc, prefix_crc, tail = found
-        recipe = self._source(tracked).manner_of(tracked, handle).recipe
+        source = self._source(tracked)
+        recipe = source.manner_of(tracked, handle).recipe
+        if source.labels is not None:
+            self._labels.note(tracked, source.labels, now)
         intent = Intent(
             sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
         )  # fmt: skip
         flight = Flight(intent, tracked.read_on(prefix_crc, tail, end))
         self._tracker.launch(tracked, flight)
         self._active[tracked.file] = now + ACTIVE_S
-        return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
+        return Taken(tracked, tracked.reading(intent, data), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
         """Before more of the file is read, checks that it is the file that was read before. If the

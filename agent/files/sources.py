@@ -15,6 +15,7 @@ from skidway.agent.files.host import Handle
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.byte_order import UTF_16BE, order_of
 from skidway.agent.parsing.framing import Framer, LineFramer
+from skidway.agent.values.labels import LabelSource
 from skidway.agent.values.tracked import TrackedFile
 
 _DIGITS: Final = re.compile(r"\d+")
@@ -39,6 +40,7 @@ class TailedSource:
     read that begin with a big-endian byte order mark; None if the mark does not matter.
     starts_at_end: whether the agent skips what files contain when it first looks at their pattern.
     ignore_older_ms: files that changed longer ago are not read; None if all files are read.
+    labels: where the labels of pods come from; None if the records need no labels.
     """
 
     topic: str
@@ -50,6 +52,7 @@ class TailedSource:
     big_endian: Manner | None = None
     starts_at_end: bool = False
     ignore_older_ms: int | None = None
+    labels: LabelSource | None = None
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
         """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises

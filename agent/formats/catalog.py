@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -25,16 +26,19 @@ from skidway.errors import ConfigurationRefused
 class Format:
     """How the records of a log are parsed.
 
-    what: which programs write such logs. types: the types of the fields that are no strings. time:
-    the groups that contain the event time, and the format of this time. start: the pattern of a
-    record's first line, or None if each line is a record. sample: records as the program writes
-    them.
+    what: which programs write such logs. pattern: the regular expression of a record; None if the
+    parser is of another type. csv, logfmt: the columns of a parser of this type; empty for parsers
+    of other types. types: the types of the fields that are no strings. time: the groups or columns
+    that contain the event time, and the format of this time. start: the pattern of a record's first
+    line, or None if each line is a record. sample: records as the program writes them.
     """
 
     name: str
     what: str
-    pattern: str
     sample: str
+    pattern: str | None = None
+    csv: list[str] = field(default_factory=list)
+    logfmt: list[str] = field(default_factory=list)
     types: Mapping[str, str] = field(default_factory=dict)
     time: tuple[list[str], str] | None = None
     start: str | None = None
@@ -43,7 +47,11 @@ class Format:
         """The format as a document. It gives time and first line as `timestamp` and `multiline` of
         a source.
         """
-        entry: dict[str, Any] = {"what": self.what, "pattern": self.pattern}
+        entry: dict[str, Any] = {"what": self.what}
+        if self.pattern is not None:
+            entry["pattern"] = self.pattern
+        else:
+            entry["parser"] = {"type": self.parser.type, "columns": self.parser.columns}
         if self.types:
             entry["types"] = dict(self.types)
         if self.time is not None:
@@ -57,8 +65,20 @@ class Format:
         return str(yaml.safe_dump(self.document(), sort_keys=False, width=1000))
 
     @property
+    def fields(self) -> list[str]:
+        """The names of the fields that the parser finds in a record."""
+        if self.pattern is not None:
+            return re.findall(r"\?P<(\w+)>", self.pattern)
+        of_time = self.time[0] if self.logfmt and self.time is not None else []
+        return list(dict.fromkeys([*self.csv, *of_time, *self.logfmt]))
+
+    @property
     def parser(self) -> ParserSettings:
         """The settings of the parser."""
+        if self.csv:
+            return ParserSettings(type="csv", columns=self.csv, types=dict(self.types))
+        if self.logfmt:
+            return ParserSettings(type="logfmt", columns=self.logfmt, types=dict(self.types))
         return ParserSettings(type="regex", pattern=self.pattern, types=dict(self.types))
 
     @property

@@ -86,6 +86,7 @@ class Loop:
         self.mail = parts.mail
         self.tracker = parts.tracker
         self.reader = parts.reader
+        self._labels = parts.labels
         self.outbound = parts.outbound
         self.rejections = parts.rejections
         self._topics = parts.topics
@@ -324,6 +325,7 @@ class Loop:
         turn = _Turn(changes, self._take(now, now_ms))
         self._inquiry.write(changes)
         self._presses.promise(changes, turn.taken)
+        events.labels_news(self._labels.take_news(), self._labels.unreadable)
         self._mind_news(changes, now_ms)
         self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets)
         self._account(changes, now, now_ms)

@@ -22,6 +22,7 @@ from skidway.agent.delivery.replay import Replay
 from skidway.agent.delivery.search import Logs
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Host
+from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.reading import FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
@@ -63,6 +64,7 @@ class Parts:
     topics: Topics
     handles: Handles
     tracker: Tracker
+    labels: PodLabels
     reader: FileReader
     outbound: Outbound
     numbers: Numbers
@@ -106,6 +108,9 @@ class _Maker:
         self._intents: list[Intent] = state.intents()
         self._recipes: dict[bytes, Recipe] = state.recipes()
         self._files: list[TrackedFile] = state.files()
+        labels = state.labels()
+        for each in self._files:
+            each.labels = labels.get(each.file, ())
         cluster = surroundings.cluster
         is_same = state.cluster_id == cluster.id
         self._topics = Topics(cluster, state.topics(), same_cluster=is_same)
@@ -120,7 +125,8 @@ class _Maker:
         mail = Mail(state.outbox())
         accounts = Accounts(settings, state, self._sender(), self._topics, mail)
         tracker = self._tracker()
-        reader = self._reader(tracker, accounts)
+        labels = PodLabels(self._around.host)
+        reader = self._reader(tracker, labels, accounts)
         rejections = Rejections(settings.rejected_share_max)
         presses = self._presses(rejections)
         first = beginning.first_changes(state, cluster, destinations, clock.time_ms())
@@ -143,6 +149,7 @@ class _Maker:
             topics=self._topics,
             handles=self._handles,
             tracker=tracker,
+            labels=labels,
             reader=reader,
             outbound=Outbound(self._around.sink),
             numbers=numbers,
@@ -167,7 +174,7 @@ class _Maker:
         tracker.load(self._files, promised, since, unopened, unbegun)
         return tracker
 
-    def _reader(self, tracker: Tracker, accounts: Accounts) -> FileReader:
+    def _reader(self, tracker: Tracker, labels: PodLabels, accounts: Accounts) -> FileReader:
         def may_read(tracked: TrackedFile) -> bool:
             return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)
 
@@ -175,6 +182,7 @@ class _Maker:
         return FileReader(
             tracker,
             self._handles,
+            labels,
             idle_flush_s=self._settings.idle_flush_ms / 1000,
             close_rotated_s=self._settings.close_rotated_ms / 1000,
             close_inactive_s=None if inactive_ms is None else inactive_ms / 1000,

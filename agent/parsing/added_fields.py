@@ -1,4 +1,5 @@
-"""Fields of a record that do not come from its bytes: from the path of its file, and from settings.
+"""Fields of a record that do not come from its bytes: from the path of its file, from settings,
+and from the labels of its file's pod.
 
 The setting `path.pattern` (RE2) is searched in the path, and the pattern's named groups are fields.
 For a renamed file, this module still uses the path that the file's announcement names, so the
@@ -50,28 +51,40 @@ class AddedFields:
         patterns: Sequence[str],
         constants: Sequence[tuple[str, str]],
         schema: pa.Schema,
+        labels: Sequence[tuple[str, str]] = (),
     ) -> None:
         """patterns: those of `path.pattern`. constants: the name and text of each field that has
-        the same text in all records. Raises ConfigurationRefused if a field is missing in the
-        schema, or is no string.
+        the same text in all records. labels: the name of each field that takes a label, and the
+        name of the label. Raises ConfigurationRefused if a field is missing in the schema, or is no
+        string.
         """
-        self._patterns, self._constants = patterns, constants
+        self._patterns, self._constants, self._labels = patterns, constants, labels
         self._groups = path_groups(patterns)
-        self.names = [*self._groups, *(name for name, _ in constants)]
+        self.names = [*self._groups, *(name for name, _ in (*constants, *labels))]
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None:
-            raise ConfigurationRefused(f"path.pattern and fields both fill the field {twice!r}")
+            raise ConfigurationRefused(
+                f"two of path.pattern, fields and labels both fill the field {twice!r}"
+            )
         for name in self.names:
             at = schema.get_field_index(name)
             if at < 0 or not types.is_string(schema.field(at).type):
                 raise ConfigurationRefused(
-                    f"{name!r} of path.pattern or fields needs a string field of that name in the "
-                    "schema"
+                    f"{name!r} of path.pattern, fields or labels needs a string field of that name "
+                    "in the schema"
                 )
 
-    def add(self, batch: pa.RecordBatch, paths: Sequence[str], owner: Int64s) -> pa.RecordBatch:
+    def add(
+        self,
+        batch: pa.RecordBatch,
+        paths: Sequence[str],
+        owner: Int64s,
+        labels: Sequence[Sequence[tuple[str, str]]] = (),
+    ) -> pa.RecordBatch:
         """Adds the fields to rows. owner: for each row the index in `paths` of the path of the
         row's file. If a path matches no pattern, the fields of the patterns are empty strings.
+        labels: for each path the names and texts of labels. The field of a missing label is an
+        empty string.
         """
         if not self.names:
             return batch
@@ -82,4 +95,8 @@ class AddedFields:
             batch = batch.append_column(name, column.take(pa.array(owner)))
         for name, text in self._constants:
             batch = batch.append_column(name, pa.repeat(text, len(owner)))
+        known = [dict(each) for each in labels] or [{} for _ in paths]
+        for name, label in self._labels:
+            texts = pa.array([each.get(label, "") for each in known], pa.string())
+            batch = batch.append_column(name, texts.take(pa.array(owner)))
         return batch

@@ -10,10 +10,10 @@ logfmt  the same, with the configured columns and the keys of the time instead o
 
 A source with `container` also has the fields of `containers.FIELDS`. A source with `path.pattern`
 has a string field for each of the pattern's named groups, and a source with the setting `fields`
-has a string field for each of them. Two settings add a mark, a boolean field that is false by
-default: `on_error: replace` adds the mark of `replacing`, and `timestamp.on_error: read_time` adds
-TIME_MARK. Because of the default, a schema with a mark and a schema without it are compatible in
-both directions.
+or `labels` has a string field for each of them. Two settings add a mark, a boolean field that is
+false by default: `on_error: replace` adds the mark of `replacing`, and `timestamp.on_error:
+read_time` adds TIME_MARK. Because of the default, a schema with a mark and a schema without it are
+compatible in both directions.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def schema(
     if twice is not None:
         raise ConfigurationRefused(
             f"two fields would have the name {twice!r}: fields come from the parser, container, "
-            "path.pattern and fields, from on_error and replay; rename one of them"
+            "path.pattern, fields and labels, from on_error and replay; rename one of them"
         )
     return _schema(topic, fields, further, marks)
 

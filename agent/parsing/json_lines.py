@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from skidway.agent.parsing import (
-    lines as line_columns,
-)
+from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing import misfits
+from skidway.agent.parsing.misfits import plain_types
 from skidway.agent.parsing.parser import (
     ENCODING,
     EXTRA,
@@ -127,7 +127,7 @@ class JsonParser:
                 if self._extra is not None and field.nullable:
                     extra[index][field.name] = objects[index][field.name]
                 elif good[index]:
-                    detail = f"field {field.name}: not a value of {field.type}"
+                    detail = misfits.detail(objects[index].get(field.name), field)
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
@@ -332,7 +332,8 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
     if types.is_timestamp(field.type):
         values = _instants(values, field.type, now_ms)
     kinds = set(map(type, values))
-    if not kinds <= _plain_types(field.type) or object in kinds:
+    # _MISSING and _UNFIT are of the type object, which no type has. So they are handled here.
+    if not kinds <= plain_types(field.type) or object in kinds:
         fits = _fits(field.type)
         for index, value in enumerate(values):
             if value is _MISSING:
@@ -372,22 +373,6 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
     return values
 
 
-def _plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types whose values fit `kind`. The type `object` is never among them. _MISSING and
-    _UNFIT have this type, so `_column` handles these two values one by one.
-    """
-    none = type(None)
-    if types.is_integer(kind) or types.is_timestamp(kind):
-        return {int, none}
-    if types.is_floating(kind):
-        return {int, float, none}
-    if types.is_string(kind):
-        return {str, none}
-    if types.is_boolean(kind):
-        return {bool, none}
-    return {none}
-
-
 def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
     """Returns a function that says whether a JSON value, with every value inside it, has the type
     `kind`.
@@ -413,5 +398,5 @@ def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
             type(value) is dict
             and all(nullable if each is None else fits(each) for each in value.values())
         )
-    allowed = _plain_types(kind) - {type(None)}
+    allowed = plain_types(kind) - {type(None)}
     return lambda value: type(value) in allowed

@@ -11,9 +11,9 @@ other records. So if the agent sends records again, the same rules leave out the
 Read the modules in this order: rules (the language as values, and their text), words (the text cut
 into words), grammar (words to rules), checking (whether rules fit the fields of the records),
 sampling, conditions, kinds (how to recognize cards, addresses and other private texts), masks,
-pseudonyms (what `hash` writes), shaper (applies all rules to columns), unescaped (a line without
-its escapes), rejected_text (which part of a rejected line may be sent), and shaped_schemas (the
-schema before and after the rules).
+growth (how much longer masks may make a text), pseudonyms (what `hash` writes), shaper (applies all
+rules to columns), unescaped (a line without its escapes), rejected_text (which part of a rejected
+line may be sent), and shaped_schemas (the schema before and after the rules).
 
 These modules do not encode records and do not count them; `skidway.agent.batches.press` does.
 """

@@ -10,7 +10,8 @@ it must not be sent. So the rules have this effect on the whole text of the line
   `^` or `$`), because the anchor has another meaning in the whole text than in a field.
 * The text is withheld if the masks cannot see in it what they would see in a field: if they find
   more in the text without its escapes, if the text has characters NUL (as UTF-16 has that was read
-  as UTF-8), or if the line is not in the encoding of its source.
+  as UTF-8), or if the line is not in the encoding of its source. It is also withheld if the masks
+  make it too long (`growth`).
 * Of the head of a line, the end is left out, and the head is withheld if a private text may be
   longer than this end, or if a pattern may need text behind the head.
 
@@ -27,6 +28,7 @@ from typing import Final
 import pyarrow as pa
 
 from skidway.agent.shaping import rules as r
+from skidway.agent.shaping.growth import is_too_long
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.rules import Rule
 from skidway.agent.shaping.unescaped import WAYS
@@ -72,8 +74,11 @@ class RejectedText:
                 return WITHHELD
             line = line[: max(len(line) - HEAD_BYTES_LEFT_OUT, 0)]
         text = line.decode(self._encoding, "replace")
-        masked = self._masked(text)
-        if "\0" in text or self._hides(text, masked):
+        try:
+            masked = self._masked(text)
+            if "\0" in text or self._hides(text, masked):
+                return WITHHELD
+        except _Grown:
             return WITHHELD
         return line if masked == text else self._encoded(masked)
 
@@ -83,8 +88,11 @@ class RejectedText:
             return detail
         if self.is_withheld:
             return WITHHELD_DETAIL
-        masked = self._masked(detail)
-        return WITHHELD_DETAIL if self._hides(detail, masked) else masked
+        try:
+            masked = self._masked(detail)
+            return WITHHELD_DETAIL if self._hides(detail, masked) else masked
+        except _Grown:
+            return WITHHELD_DETAIL
 
     def unreadable(self, line: bytes) -> bytes:
         """The part that may be sent of a line that is not in the encoding of its source. The masks
@@ -126,8 +134,13 @@ class RejectedText:
 
     def _masked(self, text: str) -> str:
         safe = text.encode("utf-8", "replace").decode()  # Arrow has no single surrogates
-        texts = mask_kinds(pa.array([safe], pa.string()), self._kinds)
+        masked = str(mask_kinds(pa.array([safe], pa.string()), self._kinds)[0].as_py())
         for pattern in self._patterns:
-            texts = mask_matching(texts, pattern)
-        masked = str(texts[0].as_py())
+            masked = str(mask_matching(pa.array([masked], pa.string()), pattern)[0].as_py())
+            if is_too_long(masked, safe):
+                raise _Grown
         return text if masked == safe else masked
+
+
+class _Grown(Exception):
+    """Masks have made a text too long."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 from skidway.agent.shaping import rules as r
 from skidway.agent.shaping import sampling
 from skidway.agent.shaping.conditions import holds
+from skidway.agent.shaping.growth import Growth
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.pseudonyms import HashKey
 from skidway.agent.shaping.rules import Rule
@@ -21,18 +22,21 @@ from skidway.kafka.columns import Origins
 Int64s = npt.NDArray[np.int64]
 
 KEPT = -1
+GROWN = -2
 
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
     """The result of the rules. kept: the indexes of the rows that are kept, in rising order. batch:
     these rows. by: for each given row, the index in `Shaper.filters` of the rule that left the row
-    out; KEPT if the row is kept.
+    out; KEPT if the row is kept, GROWN if masks made a text of it too long. grown: for each row
+    that is GROWN, the field of this text.
     """
 
     kept: Int64s
     batch: pa.RecordBatch
     by: Int64s
+    grown: dict[int, str] = field(default_factory=dict)
 
 
 class Shaper:
@@ -51,17 +55,36 @@ class Shaper:
         kept = np.arange(batch.num_rows)
         by = np.full(batch.num_rows, KEPT)
         number = 0
+        growth, grown = Growth(), dict[int, str]()
         for rule in self._rules:
-            if not isinstance(rule, r.Drop | r.Keep | r.Sample):
-                batch = self._changed(batch, rule)
-                continue
-            stays = self._stays(rule, batch, origins, kept)
+            if isinstance(rule, r.Drop | r.Keep | r.Sample):
+                stays, outcome = self._stays(rule, batch, origins, kept), number
+                number += 1
+            else:
+                batch, stays = self._changed_within(batch, rule, growth)
+                outcome = GROWN
             if not stays.all():
-                by[kept[~stays]] = number
+                gone = kept[~stays]
+                by[gone] = outcome
+                if isinstance(rule, r.Mask | r.MaskMatching):
+                    grown |= dict.fromkeys(gone.tolist(), rule.field.name)
                 kept = kept[stays]
                 batch = batch.filter(pa.array(stays))
-            number += 1
-        return Shaped(kept, batch, by)
+                growth.keep(stays)
+        return Shaped(kept, batch, by, grown)
+
+    def _changed_within(
+        self, batch: pa.RecordBatch, rule: Rule, growth: Growth
+    ) -> tuple[pa.RecordBatch, npt.NDArray[np.bool_]]:
+        """The batch after a rule that changes it, and which rows have not become too long."""
+        if not isinstance(rule, r.Mask | r.MaskMatching):
+            if isinstance(rule, r.Rename):
+                growth.rename(rule.field.name, rule.to.name)
+            return self._changed(batch, rule), np.ones(batch.num_rows, np.bool_)
+        name = rule.field.name
+        growth.before(name, batch.column(name))
+        batch = self._changed(batch, rule)
+        return batch, growth.fits(name, batch.column(name))
 
     def _stays(
         self, rule: r.Filter, batch: pa.RecordBatch, origins: Origins, kept: Int64s

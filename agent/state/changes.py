@@ -16,6 +16,7 @@ from skidway.agent.batches.recipe import Recipe
 from skidway.agent.values.found import UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
+from skidway.agent.values.labels import to_json
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.messages import Loss
@@ -77,7 +78,7 @@ class LastWord(NamedTuple):
     at: int
 
 
-# The class has 27 methods, because it has at least one for each kind of row.
+# The class has 28 methods, because it has at least one for each kind of row.
 class Changes:
     """Gathers statements in the order of the calls. The methods do not write to the database."""
 
@@ -138,7 +139,15 @@ class Changes:
 
     def forget_files(self, files: Iterable[int]) -> None:
         """Deletes file ids from which no more records or losses can come."""
-        self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
+        rows = [(file,) for file in files]
+        self._do("DELETE FROM files WHERE file = ?", *rows)
+        self._do("DELETE FROM labels WHERE file = ?", *rows)
+
+    def put_labels(self, files: Iterable[TrackedFile]) -> None:
+        """Sets the labels of each given file, and from which position on they count."""
+        rows = [(file.file, to_json(file.labels)) for file in files]
+        statement = "INSERT OR REPLACE INTO labels VALUES (?, ?, ?)"
+        self._do(statement, *[(*row, checksum(row)) for row in rows])
 
     def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
         """Replaces the list of the files that could not be opened yet."""

@@ -26,10 +26,11 @@ from skidway.agent.state.changes import (
     source_row,
 )
 from skidway.agent.state.tables import ADDITIONS, APPLICATION_ID, FORMAT, TABLES
-from skidway.agent.values import identity
+from skidway.agent.values import identity, labels
 from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
+from skidway.agent.values.labels import History
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.count_columns import Filtered
@@ -125,6 +126,15 @@ class StateDatabase:
     def files(self) -> list[TrackedFile]:
         """Every file id with its durable facts, in the order in which the file ids began."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
+
+    def labels(self) -> dict[int, History]:
+        """The labels of the files that have labels."""
+        found = {}
+        for *row, crc in self._rows("SELECT * FROM labels"):
+            if checksum(tuple(row)) != crc:
+                raise self._damaged(f"the labels of file {row[0]} do not have their checksum")
+            found[row[0]] = labels.from_json(row[1])
+        return found
 
     def unopened(self) -> list[UnopenedFile]:
         """The files that were found but could not be opened yet."""

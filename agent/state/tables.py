@@ -98,6 +98,11 @@ CREATE TABLE IF NOT EXISTS filtered_sums ( -- of the buckets of `sums`: what rul
     PRIMARY KEY (cluster, cluster_id, topic, topic_id, bucket, rule)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS labels ( -- of files whose pods have labels; crc over the other columns
+    file INTEGER PRIMARY KEY, content TEXT NOT NULL, -- JSON: [position, labels from there on] each
+    crc INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too old to be read
     path BLOB PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL,
     changed_ns INTEGER NOT NULL, born_ns INTEGER, real_path BLOB NOT NULL,

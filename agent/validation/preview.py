@@ -17,6 +17,9 @@ from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
+from skidway.agent.cluster.destinations import label_source
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.pod_labels import present_labels
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
@@ -24,6 +27,7 @@ from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import private_names
 from skidway.agent.values.intents import Intent, Reading
+from skidway.agent.values.labels import Labels
 from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode
 from skidway.kafka.source import Source
@@ -124,7 +128,9 @@ def preview(
     intent = Intent(0, 0, 0, len(data), 0, now_ms or time.time_ns() // 1_000_000, b"")
     topics = press.recipe.topics
     sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
-    pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
+    labels, notes_of_labels = _labels(source, path)
+    reading = Reading(intent, data, "", path, labels)
+    pressed = press.press(0, [reading], sources, BUCKET_MS)
     found: list[PreviewedRow] = []
     for batch in pressed.batches:
         if not batch.is_rejected:
@@ -137,7 +143,7 @@ def preview(
         )
         if count
     ]
-    notes += _notes_of_path(source)
+    notes += [*notes_of_labels, *_notes_of_path(source)]
     rows = sorted(found, key=lambda each: each.first)
     return Preview(rows, pressed.rejected, tuple(notes), _filtered(pressed))
 
@@ -148,6 +154,15 @@ def _filtered(pressed: Pressed) -> tuple[PreviewedFiltered, ...]:
         return ()
     columns = zip(found.first.tolist(), found.length.tolist(), found.rule.tolist(), strict=True)
     return tuple(PreviewedFiltered(first, size, found.rules[rule]) for first, size, rule in columns)
+
+
+def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
+    """The labels that the records of a file would get now, and why they get none."""
+    where = label_source(source)
+    if where is None:
+        return (), []
+    labels, why = present_labels(OperatingSystem(), where, path)
+    return labels, [] if why is None else [f"The records have no labels: {why}"]
 
 
 def _notes_of_path(source: SourceSettings) -> list[str]:

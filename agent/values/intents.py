@@ -15,6 +15,8 @@ from typing import Final
 
 import google_crc32c
 
+from skidway.agent.values.labels import Labels
+
 GIVEN_UP: Final = b"given up"
 """If an operator gives up an intent (`skidway agent state give-up`), this name replaces the name of
 the intent's recipe.
@@ -60,13 +62,15 @@ class Numbers:
 class Reading:
     """An intent and its bytes. If the intent's bytes are one over-long line (above READ_BYTES),
     `data` has only the head of the line. host, path: the host and path with which the file was
-    announced to the audit; the records of rejected lines contain both.
+    announced to the audit; the records of rejected lines contain both. labels: the labels of the
+    file's pod or container where the intent begins.
     """
 
     intent: Intent
     data: bytes
     host: str
     path: str
+    labels: Labels = ()
 
     @property
     def is_overlong(self) -> bool:

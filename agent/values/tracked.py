@@ -19,7 +19,8 @@ from enum import StrEnum
 
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
-from skidway.agent.values.intents import Intent
+from skidway.agent.values.intents import Intent, Reading
+from skidway.agent.values.labels import History, labels_at
 from skidway.audit.counts.counts import Counts
 
 
@@ -168,6 +169,7 @@ class TrackedFile:
     announced_ms: int = 0
     length: int | None = None  # the final length; None while the file is OPEN
     changed_ns: int | None = None  # the file's time of change at the last look
+    labels: History = ()
 
     # The fields from here on are not durable. A starting agent makes them anew.
     read_position: int = 0
@@ -241,6 +243,11 @@ class TrackedFile:
     def is_replaying(self) -> bool:
         """Whether intents that were made before the agent started wait to be sent again."""
         return self.promised > self.read_position
+
+    def reading(self, intent: Intent, data: bytes) -> Reading:
+        """An intent of this file, with its bytes and with what the state knows about the file."""
+        labels = labels_at(self.labels, intent.first)
+        return Reading(intent, data, self.birth.host, self.birth.path, labels)
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
         """Moves the read position. Returns a checkpoint, which becomes valid when all bytes before

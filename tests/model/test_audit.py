@@ -48,11 +48,11 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.messages import (
     Bounds,
     Certainty,
     Delta,
-    Filtered,
     Heartbeat,
     Loss,
     Message,

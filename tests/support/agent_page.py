@@ -58,7 +58,7 @@ def _formats() -> Iterator[str]:
     yield "| format | whose logs | fields |"
     yield "|---|---|---|"
     for each in catalog.formats().values():
-        fields = ", ".join(re.findall(r"\?P<(\w+)>", each.pattern))
+        fields = ", ".join(each.fields)
         yield f"| `{each.name}` | {each.what} | {fields} |"
 
 

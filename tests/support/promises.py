@@ -64,6 +64,7 @@ PROMISES = {
     "once.",
     "2 filtered": "A rule leaves out the same records whenever it is applied; they are counted "
     "once, by rule.",
+    "2 labels": "A record that is sent again has the labels of its pod that it had first.",
     "2 floor": "No record of a pending intent lies below the floor of its partition.",
     "2 another program": "A program is another one where it makes other records.",
     "2 set apart": "The agent sets apart, by name, what it can neither replay nor find.",

@@ -209,9 +209,9 @@ MUTANTS = (
     ),
     Mutant(
         "a line that is sent again says where its file lies now",
-        "agent/delivery/replay.py",
-        "reading = Reading(intent, found.data, tracked.birth.host, tracked.birth.path)",
-        "reading = Reading(intent, found.data, tracked.birth.host, tracked.location)",
+        "agent/values/tracked.py",
+        "return Reading(intent, data, self.birth.host, self.birth.path, labels)",
+        "return Reading(intent, data, self.birth.host, self.location, labels)",
         (
             "tests/unit/agent/test_encoding.py::"
             "test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement",

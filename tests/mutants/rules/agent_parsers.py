@@ -38,6 +38,13 @@ MUTANTS = (
         (f"{LOGFMT}test_keys_become_fields_and_the_rest_is_kept",),
     ),
     Mutant(
+        "a rejected line names only the outer member",
+        "agent/parsing/misfits.py",
+        "            return place + found[0], found[1]\n",
+        '            return "", found[1]\n',
+        ("tests/unit/agent/parsing/test_misfits.py::test_a_rejected_line_names_the_nested_member",),
+    ),
+    Mutant(
         "a rejected object is named at the place of another line",
         "agent/parsing/prefixed_json.py",
         "        placed = in_places(inner, outer.rows)\n",

@@ -10,7 +10,30 @@ KINDS = "tests/unit/agent/shaping/test_kinds.py"
 STATE = "tests/unit/agent/state/test_filtered_sums.py"
 FILTERED = "tests/unit/audit/judgement/test_filtered.py"
 
+GROWTH = "tests/unit/agent/shaping/test_growth.py"
+
 MUTANTS = (
+    Mutant(
+        "masks of masks grow without bound",
+        "agent/shaping/growth.py",
+        "_lengths(column) <= GROWTH_MAX * self._lengths[name]",
+        "_lengths(column) >= 0",
+        (f"{GROWTH}::test_a_record_that_masks_make_too_long_is_named",),
+    ),
+    Mutant(
+        "the lengths of other records decide whether a text is too long",
+        "agent/shaping/shaper.py",
+        "                growth.keep(stays)\n",
+        "                pass\n",
+        (f"{GROWTH}::test_the_limit_changes_no_other_text",),
+    ),
+    Mutant(
+        "a rejected line that masks make too long is sent",
+        "agent/shaping/rejected_text.py",
+        "            if is_too_long(masked, safe):\n",
+        "            if False:\n",
+        (f"{GROWTH}::test_texts_of_rejected_lines_are_bounded_too",),
+    ),
     Mutant(
         "a private member reaches the further members by an alias",
         "agent/batches/shape.py",

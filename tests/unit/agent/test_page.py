@@ -61,10 +61,11 @@ def test_the_manifest_for_kubernetes_has_settings_that_work(tmp_path: Path) -> N
     file.write_text(config["data"]["agent.yml"])
     check_settings(settings.load(AgentSettings, file))
     pod = daemons["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
+    agent, labels = pod["containers"]
     volumes = {each["name"] for each in pod["volumes"]}
-    assert {each["name"] for each in container["volumeMounts"]} == volumes
-    assert container["args"][:3] == ["skidway", "agent", "run"]
+    assert {each["name"] for each in agent["volumeMounts"]} == volumes
+    assert {each["name"] for each in labels["volumeMounts"]} <= volumes
+    assert agent["args"][:3] == ["skidway", "agent", "run"]
 
 
 @pytest.mark.parametrize(

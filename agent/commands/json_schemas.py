@@ -1,0 +1,114 @@
+"""Proposes the schema of JSON lines that the agent can fill, for `guess`.
+
+`infer` proposes a schema that accepts all values. If the values of a member have several types, it
+proposes a union, which the agent cannot fill. So here such a field has the type of most values, and
+`_extra` takes the others. If a type inside an object or an array is a union, the whole member goes
+to `_extra`. `_extra` is also proposed if some lines lack a member, because then later lines may
+have members that no line has yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skidway.agent.parsing.parser import EXTRA
+from skidway.schemas.inference.formats import Format
+from skidway.schemas.inference.inference import infer
+
+_EXTRA_FIELD: Final = {"name": EXTRA, "type": {"type": "map", "values": "string"}, "default": {}}
+_TYPES: Final = {bool: "boolean", int: "long", float: "double", str: "string"}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """A schema as a document. mixed: the members whose values have several types."""
+
+    document: dict[str, Any]
+    mixed: tuple[str, ...] = ()
+
+    def with_fields(self, fields: Sequence[tuple[str, str, object]]) -> str:
+        """The schema as text, with further fields, each given as name, type and default."""
+        names = {each["name"] for each in self.document["fields"]}
+        further = [
+            {"name": name, "type": kind, "default": default}
+            for name, kind, default in fields
+            if name not in names
+        ]
+        whole = self.document | {"fields": [*self.document["fields"], *further]}
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
+    """The schema for lines, some of which may be no JSON objects."""
+    found = infer(iter(lines), name=name, kind=Format.JSON)
+    members = _Members(lines)
+    fields, mixed = [], []
+    for each in found.schema["fields"]:
+        text = each.get("aliases", [each["name"]])[0]
+        if text == EXTRA:
+            mixed.append(text)
+        elif not any(map(_is_mixed, _types_in(each["type"]))):
+            fields.append(each)
+        else:
+            mixed.append(text)
+            kind = members.kind_of_most(text)
+            if kind is not None:
+                fields.append(each | {"type": ["null", kind], "default": None})
+    varies = any(each.share < 1 for each in found.fields if "." not in each.place)
+    if mixed or varies or found.left_out or not fields:
+        fields.append(_EXTRA_FIELD)
+    return JsonSchema(found.schema | {"fields": fields}, tuple(mixed))
+
+
+class _Members:
+    """The types of the members of lines. Decodes the lines only if somebody asks."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self._lines = lines
+        self._objects: list[dict[str, Any]] | None = None
+
+    def kind_of_most(self, name: str) -> str | None:
+        """The simple type that most values of a member have; None if most are objects or arrays."""
+        if self._objects is None:
+            self._objects = list(_objects(self._lines))
+        kinds = Counter(
+            _TYPES.get(type(value), "")
+            for value in (each.get(name) for each in self._objects)
+            if value is not None
+        )
+        if kinds["long"] and kinds["double"]:
+            kinds["double"] += kinds.pop("long")
+        most = max(kinds, key=lambda kind: kinds[kind], default="")
+        return most or None
+
+
+def _objects(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _types_in(kind: Any) -> Iterator[Any]:
+    """A type, and all types inside it."""
+    yield kind
+    match kind:
+        case list():
+            for branch in kind:
+                yield from _types_in(branch)
+        case {"type": "record", "fields": fields}:
+            for each in fields:
+                yield from _types_in(each["type"])
+        case {"type": "array", "items": inner} | {"type": "map", "values": inner}:
+            yield from _types_in(inner)
+
+
+def _is_mixed(kind: Any) -> bool:
+    return isinstance(kind, list) and len([branch for branch in kind if branch != "null"]) > 1

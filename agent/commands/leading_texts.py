@@ -1,0 +1,86 @@
+"""Proposals for text without a known format: lines that begin with a time, and stack traces.
+
+A record of several lines is recognized by the lines of a stack trace (`multiline.type: python`), by
+the time at the beginning of each record, or by indented lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from skidway.agent.commands import written_times
+
+INDENTED_LEAST: Final = 0.05
+"""If at least this share of the lines is indented, the proposal joins each of them to the line
+before it.
+"""
+
+TIMED_LEAST: Final = 0.1
+"""A log has times if at least this share of its lines begins with one. The other lines belong to
+stack traces.
+"""
+
+_SIGNS: Final = {
+    "python": r"Traceback \(most recent call last\):",
+    "dotnet": r"[ \t]+at .* in .*:line \d+",
+    "java": r"[ \t]+at [\w.$<>/]+\(.*\)",
+    "go": r"goroutine \d+ \[.*\]:",
+    "ruby": r"[ \t]+from .*:\d+:in ",
+}
+"""For each language, a line that only its stack traces have."""
+
+_LEVEL: Final = "(?P<level>(?i:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SEVERE))"
+_APART: Final = r"[ \t:,;|-]+"
+
+
+def traces(texts: Sequence[str]) -> str | None:
+    """The language whose stack traces the log has; None if it has none."""
+    for language, sign in _SIGNS.items():
+        pattern = re.compile(sign)
+        if any(pattern.match(text) for text in texts):
+            return language
+    return None
+
+
+def joined(texts: Sequence[str]) -> dict[str, Any]:
+    """The setting `multiline` for lines without times; empty if each line is a record."""
+    language = traces(texts)
+    indented = sum(text[:1] in (" ", "\t") for text in texts)
+    if language is None and indented >= INDENTED_LEAST * len(texts):
+        language = "indented"
+    return {} if language is None else {"multiline": {"type": language}}
+
+
+def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Several proposals of settings for lines that begin with a time, the most exact one first.
+    Empty if they do not.
+    """
+    found = written_times.leading(texts)
+    if found is None:
+        return []
+    form, format_ = found
+    time = rf"\[?(?P<time>{form.pattern})\]?"
+    begins = re.compile(time)
+    count = sum(begins.match(text) is not None for text in texts)
+    if count < TIMED_LEAST * len(texts):
+        return []
+    start = {"multiline": {"type": "start", "pattern": rf"^\[?{form.pattern}"}}
+    rules = [start] if count < len(texts) else [{}]
+    if (language := traces(texts)) is not None:
+        rules.insert(0, {"multiline": {"type": language}})
+    patterns = [
+        rf"{time}{_APART}\[?{_LEVEL}\]?{_APART}(?P<message>.*)",
+        rf"{time}{_APART}(?P<message>.*)",
+        rf"{time}(?P<message>.*)",
+    ]
+    return [
+        {
+            "parser": {"type": "regex", "pattern": pattern},
+            "timestamp": {"fields": ["time"], "format": format_},
+            **rule,
+        }
+        for pattern in patterns
+        for rule in rules
+    ]

@@ -1,0 +1,210 @@
+"""Reads the first lines of a file for `guess`, and finds out their encoding.
+
+Guesses look at texts in UTF-8. If the file's lines are in another encoding, they are decoded, and
+every proposal gets the setting `encoding`. If some lines are not UTF-8, and the text does not look
+like windows-1252 either, every proposal gets `on_error: replace`, so that no line is rejected.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.agent.parsing import containers
+from skidway.agent.parsing.byte_order import (
+    UTF_8,
+    UTF_16,
+    UTF_16BE,
+    UTF_16LE,
+    WIDE,
+    mark_of,
+    order_of,
+)
+from skidway.agent.parsing.containers import CRI, DOCKER
+from skidway.agent.parsing.framing import READ_BYTES, LineFramer
+from skidway.agent.parsing.lines import cut
+from skidway.agent.settings import SourceSettings
+from skidway.errors import SkidwayError, UsageError
+from skidway.settings.spec import specs
+
+WINDOWS: Final = "windows-1252"
+CONTAINER_LEAST: Final = 0.5
+"""A file is a container's log if at least this share of its lines is in the runtime's format."""
+
+FOREIGN_MOST: Final = 0.35
+"""In western text, at most this share of the letters is not ASCII. In other texts nearly all are.
+"""
+
+MIXED_MOST: Final = 0.1
+"""If more of the lines that are not ASCII are UTF-8, the file has lines in two encodings."""
+
+TOPIC_CHARACTERS_MAX: Final = 100
+
+_POD = re.compile(
+    r"(?P<root>.*/pods)/(?P<namespace>[^/_]+)_[^/_]+_[^/]*/(?P<container>[A-Za-z0-9._-]+)/[^/]+$"
+)
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd")
+_NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The first lines of a file. data: the bytes of these lines. texts: the texts that the source's
+    parser gets of them, in UTF-8. further: the texts of the lines behind them, up to the first MiB
+    of the file. more: settings that every proposal for this file has.
+    """
+
+    path: Path
+    data: bytes
+    texts: list[bytes]
+    further: list[bytes] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def strings(self) -> list[str]:
+        """The texts of the first lines."""
+        return [text.decode("utf-8", "replace") for text in self.texts]
+
+    @property
+    def topic(self) -> str:
+        """A name for the topic: the name of the container or of the file."""
+        if self.pod is not None:
+            return self.pod["container"]
+        name = _NOT_OF_A_TOPIC.sub("-", self.path.name.split(".")[0]).strip("-._")
+        return name[:TOPIC_CHARACTERS_MAX] or "logs"
+
+    @property
+    def pod(self) -> re.Match[str] | None:
+        """If the file is a container's log at a path that kubelet gives to such logs, the match
+        with the path's namespace and container; otherwise None.
+        """
+        return _POD.search(str(self.path)) if self.more.get("container") == CRI else None
+
+    @property
+    def paths(self) -> list[str]:
+        """The patterns for the setting `paths`. For a container's log, the pattern matches the logs
+        of this container in all pods of its namespace.
+        """
+        pod = self.pod
+        if pod is None:
+            return [glob.escape(str(self.path))]
+        return [f"{pod['root']}/{pod['namespace']}_*/{pod['container']}/*.log"]
+
+    def source(self, **settings: Any) -> SourceSettings:
+        """A source for this file."""
+        return SourceSettings(topic=self.topic, paths=self.paths, **self.more, **settings)
+
+    def block(self, **settings: Any) -> dict[str, Any]:
+        """A source for this file, as it stands in agent.yml."""
+        return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
+
+
+def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
+    """Reads a file. encoding: how its lines are encoded; None if nobody knows. Raises SkidwayError
+    if the file cannot be read or is empty.
+    """
+    known = specs(SourceSettings)["encoding"].shape.choices
+    if encoding is not None and encoding not in known:
+        raise UsageError(f"--encoding: {encoding!r} is none of {', '.join(map(str, known))}.")
+    data = _first_bytes(path)
+    if encoding is None and data.startswith((mark_of(UTF_16LE), mark_of(UTF_16BE))):
+        encoding = UTF_16
+    order = order_of(data) if encoding == UTF_16 else encoding or UTF_8
+    framer = LineFramer(order)
+    if len(data) == READ_BYTES:
+        data = data[: framer.whole_records_end(data)] or data
+    frames = framer.frame(data, np.array([len(data)]))
+    lines = cut(data, frames)
+    kind = None if encoding in WIDE else _container(lines[:lines_max])
+    texts, further = (_texts(part, kind) for part in (lines[:lines_max], lines[lines_max:]))
+    if kind is None:
+        texts[0] = texts[0].removeprefix(mark_of(order))
+    more: dict[str, Any] = {} if kind is None else {"container": kind}
+    if encoding is None:
+        more |= _guessed_encoding(texts, is_json=kind == DOCKER)
+        order = more.get("encoding", UTF_8)
+    else:
+        more["encoding"] = encoding
+        if any(_decoded(text, order) is None for text in (*texts, *further)):
+            more["on_error"] = "replace"
+    end = int(frames.end[min(lines_max, len(frames)) - 1])
+    return Sample(path, data[:end], _as_utf8(texts, order), _as_utf8(further, order), more)
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(READ_BYTES)
+    except OSError as error:
+        raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
+    if not data:
+        raise SkidwayError(f"{path} is empty; guess needs some lines")
+    if data.startswith(_COMPRESSED):
+        raise SkidwayError(f"{path} is compressed; decompress it for guess")
+    return data
+
+
+def _container(lines: pa.BinaryArray) -> str | None:
+    for kind in (CRI, DOCKER):
+        if containers.unwrap(kind, lines).is_good.mean() > CONTAINER_LEAST:
+            return kind
+    return None
+
+
+def _texts(lines: pa.BinaryArray, kind: str | None) -> list[bytes]:
+    if kind is None or not len(lines):
+        found: list[bytes] = lines.to_pylist()
+        return found
+    texts: list[bytes] = containers.whole_texts(containers.unwrap(kind, lines)).to_pylist()
+    return texts
+
+
+def _decoded(text: bytes, encoding: str) -> bytes | None:
+    """The text in UTF-8; None if it is not in the encoding."""
+    try:
+        return text.decode(encoding).encode()
+    except ValueError:
+        return None
+
+
+def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
+    """The texts in UTF-8, with U+FFFD in place of what is not in the encoding."""
+    return [
+        text.decode(encoding, "replace").encode("utf-8", "replace") if found is None else found
+        for text, found in ((text, _decoded(text, encoding)) for text in texts)
+    ]
+
+
+def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:
+    """The settings for the encoding of texts; none if all of them are UTF-8. is_json: whether the
+    runtime wrote the texts as JSON, which is UTF-8 always.
+    """
+    foreign = [text for text in texts if not text.isascii()]
+    odd = [text for text in foreign if _decoded(text, UTF_8) is None]
+    if not odd:
+        return {}
+    is_mixed = len(foreign) - len(odd) > MIXED_MOST * len(foreign)
+    if not is_json and not is_mixed and _is_western(odd):
+        return {"encoding": WINDOWS}
+    return {"on_error": "replace"}
+
+
+def _is_western(texts: Sequence[bytes]) -> bool:
+    """Whether bytes look like western text in windows-1252: words with some letters that are not
+    ASCII, and no control characters.
+    """
+    try:
+        whole = b"\n".join(texts).decode(WINDOWS)
+    except UnicodeDecodeError:
+        return False
+    letters = [char for char in whole if char.isalpha()]
+    foreign = sum(not char.isascii() for char in letters)
+    has_controls = any(not char.isprintable() and char not in "\n\t\r\xa0" for char in whole)
+    return bool(letters) and foreign <= FOREIGN_MOST * len(letters) and not has_controls

@@ -1,0 +1,155 @@
+"""Decides which labels the records of a file get, and from which position on.
+
+The labels of a pod stand in a file that another program writes (`pod_metadata`). If that file is
+missing, cannot be read, or does not name the pod of a log, the log's records keep the labels that
+the log had last. At first these are none. So no log waits for labels, and the last lines of a
+deleted pod have the same labels as the lines before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway.agent.files import pod_metadata
+from skidway.agent.files.host import Host
+from skidway.agent.files.pod_metadata import METADATA_BYTES_MAX, Metadata, MetadataRefused
+from skidway.agent.values.found import Found
+from skidway.agent.values.labels import (
+    Labels,
+    LabelSource,
+    Unlabelled,
+    Unreadable,
+    extended,
+    labels_at,
+)
+from skidway.agent.values.tracked import TrackedFile
+
+LOOK_EVERY_S: Final = 1.0
+"""Seconds between two looks at a file with labels."""
+
+NAMED_MAX: Final = 100_000
+"""How many logs without labels are remembered, so that each is named only once."""
+
+MISSING: Final = "it is missing, or is no regular file"
+CHANGING: Final = "it changes while it is read"
+
+
+@dataclass(slots=True)
+class _File:
+    """The newest content of a file with labels that could be read. seen: the file when it was read
+    last. fault: why it cannot be read now.
+    """
+
+    metadata: Metadata = field(default_factory=dict)
+    seen: Found | None = None
+    fault: str | None = None
+    look_at: float = float("-inf")
+
+
+class PodLabels:
+    """Owns the contents of the files with labels, and what is not told about them yet."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._files: dict[str, _File] = {}
+        self._named: set[int] = set()
+        self._news: list[Unlabelled | Unreadable] = []
+
+    @property
+    def unreadable(self) -> int:
+        """How many files with labels cannot be read now."""
+        return sum(each.fault is not None for each in self._files.values())
+
+    def take_news(self) -> list[Unlabelled | Unreadable]:
+        """What became known since the last call."""
+        news, self._news = self._news, []
+        return news
+
+    def note(self, tracked: TrackedFile, source: LabelSource, now: float) -> None:
+        """Called before an intent is made. If the file's labels have changed, notes that the new
+        ones count from the read position on.
+        """
+        position = tracked.read_position
+        before = labels_at(tracked.labels, position)
+        found = pod_metadata.labels_of(self._metadata(source.location, now), tracked.birth.path)
+        labels = _chosen(dict(before) if found is None else found, source)
+        if found is None and not labels and tracked.file not in self._named:
+            if len(self._named) >= NAMED_MAX:
+                self._named.clear()
+            self._named.add(tracked.file)
+            birth = tracked.birth
+            self._news.append(Unlabelled(birth.topic, birth.path, source.location))
+        if labels != before:
+            tracked.labels = extended(tracked.labels, position, labels, tracked.position)
+
+    def _metadata(self, location: str, now: float) -> Metadata:
+        file = self._files.setdefault(location, _File())
+        if now < file.look_at:
+            return file.metadata
+        file.look_at = now + LOOK_EVERY_S
+        fault = file.fault
+        try:
+            read = _read(self._host, location, file.seen)
+            if read is not None:
+                (file.seen, file.metadata), file.fault = read, None
+        except _Unread as unread:
+            file.fault, file.seen = str(unread), unread.seen
+        if file.fault != fault:
+            self._news.append(Unreadable(location, file.fault))
+        return file.metadata
+
+
+def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, str | None]:
+    """The labels that a log at `path` would get now, and a sentence that says why it gets none."""
+    try:
+        read = _read(host, source.location, None)
+    except _Unread as unread:
+        return (), f"{source.location} cannot be read: {unread}"
+    assert read is not None
+    found = pod_metadata.labels_of(read[1], path)
+    if found is None:
+        return (), f"{source.location} does not name the pod or container of {path}"
+    return _chosen(found, source), None
+
+
+class _Unread(Exception):
+    """The file cannot be read. seen: the file that cannot be read, if it will stay so until it
+    changes.
+    """
+
+    def __init__(self, reason: str, seen: Found | None = None) -> None:
+        super().__init__(reason)
+        self.seen = seen
+
+
+def _read(host: Host, location: str, seen: Found | None) -> tuple[Found, Metadata] | None:
+    """The file's content; None if it is the file that was seen before. Raises _Unread."""
+    found = host.look(location)
+    if found is None:
+        raise _Unread(MISSING)
+    if found == seen:
+        return None
+    if found.size > METADATA_BYTES_MAX:
+        raise _Unread(f"it has more than {METADATA_BYTES_MAX:,} bytes", found)
+    try:
+        handle = host.open(location)
+        try:
+            data = handle.read(found.size + 1, 0)
+            status = handle.status()
+        finally:
+            handle.close()
+    except OSError as error:
+        raise _Unread(error.strerror or str(error)) from error
+    if (status.key, status.size, status.changed_ns) != (found.key, len(data), found.changed_ns):
+        raise _Unread(CHANGING)
+    try:
+        return found, pod_metadata.read(data)
+    except MetadataRefused as error:
+        raise _Unread(str(error), found) from error
+
+
+def _chosen(labels: Mapping[str, str], source: LabelSource) -> Labels:
+    names = sorted(set(source.names))
+    return tuple((name, labels[name]) for name in names if labels.get(name))

@@ -1,0 +1,129 @@
+"""Reads files with the labels of pods and containers, and finds the labels of a log in them. Does
+no I/O.
+
+Such a file is JSON or YAML, in one of two forms. A program or an operator writes the first one:
+
+    {"shop/web-1": {"app": "web", "version": "3"}, "2f5c...": {"app": "cart"}}
+
+Each key is `namespace/pod`, the uid of a pod, or the id of a container. The second form is a list
+of pods, as `kubectl get pods --all-namespaces --output json` prints it.
+
+A file that a running agent reads may contain anything. So values that are no labels are left out,
+and texts are cut. Only a file that cannot be read at all is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+METADATA_BYTES_MAX: Final = 16 << 20
+YAML_BYTES_MAX: Final = 64 << 10
+"""YAML takes much longer than JSON, and the agent reads no logs meanwhile. The loader is the one in
+Python, because that in C may overflow the stack.
+"""
+
+TEXT_CHARACTERS_MAX: Final = 1_024
+"""Longer texts of labels are cut. In Kubernetes, labels have at most 63 characters."""
+
+_PODS: Final = re.compile(
+    r"/pods/(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_(?P<uid>[^/]*)/[^/]+/[^/]+\Z"
+)
+_CONTAINERS: Final = re.compile(
+    r"/containers/(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_[^/]+-(?P<uid>[0-9a-f]{64})\.log\Z"
+)
+_DOCKER: Final = re.compile(r"/(?P<uid>[0-9a-f]{64})/[^/]+\Z")
+
+Metadata = Mapping[str, Mapping[str, str]]
+"""The labels by `namespace/pod`, by uid, or by the id of a container."""
+
+
+class MetadataRefused(Exception):
+    """A file with labels cannot be read. The message says why."""
+
+
+def keys_of(path: str) -> tuple[str, ...]:
+    """The keys under which the labels of a log may stand, the most exact one first. Empty if the
+    path is neither kubelet's nor Docker's.
+    """
+    found = _PODS.search(path) or _CONTAINERS.search(path)
+    if found is not None:
+        return found["uid"], f"{found['namespace']}/{found['pod']}"
+    docker = _DOCKER.search(path)
+    return () if docker is None else (docker["uid"],)
+
+
+def labels_of(metadata: Metadata, path: str) -> Mapping[str, str] | None:
+    """The labels of a log; None if the metadata do not name its pod or container."""
+    for key in keys_of(path):
+        if key and key in metadata:
+            return metadata[key]
+    return None
+
+
+def read(data: bytes) -> Metadata:
+    """Reads a file. Raises MetadataRefused."""
+    document = _document(data)
+    if not isinstance(document, dict):
+        raise MetadataRefused("it is no object with the labels of pods")
+    try:
+        if isinstance(document.get("items"), list):
+            return _of_list(document["items"])
+        return {
+            _clean(str(key)): _labels(labels)
+            for key, labels in document.items()
+            if isinstance(labels, dict)
+        }
+    except ValueError as error:  # a number in hexadecimal digits may be too long to be written
+        raise MetadataRefused(f"it has a value that is no label: {error}"[:200]) from error
+
+
+def _document(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        if data.lstrip()[:1] in (b"{", b"["):
+            raise MetadataRefused(f"it is not JSON: {error}"[:200]) from error
+    if len(data) > YAML_BYTES_MAX:
+        raise MetadataRefused(f"it is not JSON, and more than {YAML_BYTES_MAX:,} bytes of YAML")
+    try:
+        return yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise MetadataRefused("it is neither JSON nor YAML") from error
+
+
+def _of_list(items: list[Any]) -> Metadata:
+    found: dict[str, dict[str, str]] = {}
+    for each in items:
+        pod = each.get("metadata") if isinstance(each, dict) else None
+        if not isinstance(pod, dict):
+            continue
+        labels = _labels(pod.get("labels"))
+        if isinstance(pod.get("uid"), str):
+            found[_clean(pod["uid"])] = labels
+        if isinstance(pod.get("name"), str):
+            found[_clean(f"{pod.get('namespace', 'default')}/{pod['name']}")] = labels
+    return found
+
+
+def _labels(labels: Any) -> dict[str, str]:
+    if not isinstance(labels, dict):
+        return {}
+    texts = ((_clean(str(name)), _text(value)) for name, value in labels.items())
+    return {name: text for name, text in texts if text}
+
+
+def _text(value: Any) -> str:
+    """The text of a label; empty if the value is no text, number, true or false."""
+    if isinstance(value, str):
+        return _clean(value[:TEXT_CHARACTERS_MAX])
+    return json.dumps(value)[:TEXT_CHARACTERS_MAX] if isinstance(value, int | float) else ""
+
+
+def _clean(text: str) -> str:
+    """The text with `?` in place of halves of surrogate pairs, which UTF-8 cannot have."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,75 @@
+"""Names the place inside a JSON value that does not have the type of its field.
+
+    a        the field itself         a[]    an item of the array a
+    a.b      the member b of a        a{}    a value of the map a
+
+    field order.lines[].price: not a value of double
+
+Only names of the schema and never texts of the line are in this sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+
+def detail(value: Any, field: pa.Field) -> str:
+    """The sentence for a value that does not fit its field. If a value has several places that do
+    not fit, it names the first one.
+    """
+    found = _misfit(value, field)
+    place, why = ("", f"not a value of {field.type}") if found is None else found
+    return f"field {field.name}{place}: {why}"
+
+
+def plain_types(kind: pa.DataType) -> set[type]:
+    """The Python types whose values fit a type that has no other types inside."""
+    none = type(None)
+    if types.is_integer(kind) or types.is_timestamp(kind):
+        return {int, none}
+    if types.is_floating(kind):
+        return {int, float, none}
+    if types.is_string(kind):
+        return {str, none}
+    if types.is_boolean(kind):
+        return {bool, none}
+    return {none}
+
+
+def _misfit(value: Any, field: pa.Field) -> tuple[str, str] | None:
+    """The place inside a value, and what is wrong there; None if the whole value fits."""
+    kind = field.type
+    if value is None:
+        return None if field.nullable else ("", "the value is missing or null")
+    if types.is_struct(kind):
+        if type(value) is not dict:
+            return "", "not an object"
+        inside = ((f".{each.name}", value.get(each.name), each) for each in kind)
+    elif types.is_list(kind):
+        if type(value) is not list:
+            return "", "not an array"
+        inside = (("[]", each, kind.value_field) for each in value)
+    elif types.is_map(kind):
+        if type(value) is not dict:
+            return "", "not an object"
+        inside = (("{}", each, kind.item_field) for each in value.values())
+    else:
+        return None if _is_leaf(value, kind) else ("", f"not a value of {kind}")
+    for place, each, own in inside:
+        found = _misfit(each, own)
+        if found is not None:
+            return place + found[0], found[1]
+    return None
+
+
+def _is_leaf(value: Any, kind: pa.DataType) -> bool:
+    if type(value) not in plain_types(kind):
+        return False
+    try:
+        pa.array([value], kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
+        return False  # a number that is too large, or a text with half a surrogate pair
+    return True

@@ -1,0 +1,54 @@
+"""Limits how much longer masks make a text.
+
+One rule makes a text at most GROWTH_MAX times as long: it puts at most eight characters in place of
+one. But a second rule may also find the characters that the first one has put there, and several
+rules could make a line of 1 MiB larger than the memory. So a record is rejected as soon as all
+masks of a field together have made its text more than GROWTH_MAX times as long. The result depends
+only on the record and the rules.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+GROWTH_MAX: Final = 8
+"""The length of the longest text that takes the place of a private text (`[masked]`)."""
+
+
+class Growth:
+    """Owns the lengths that the texts of masked fields had before their first mask."""
+
+    def __init__(self) -> None:
+        self._lengths: dict[str, npt.NDArray[np.int64]] = {}
+
+    def before(self, name: str, column: pa.StringArray) -> None:
+        """Called before a mask is applied to a field."""
+        if name not in self._lengths:
+            self._lengths[name] = _lengths(column)
+
+    def fits(self, name: str, column: pa.StringArray) -> npt.NDArray[np.bool_]:
+        """Which texts of a masked field are not too long."""
+        return np.asarray(_lengths(column) <= GROWTH_MAX * self._lengths[name], np.bool_)
+
+    def keep(self, stays: npt.NDArray[np.bool_]) -> None:
+        """Called when only some of the rows are kept."""
+        self._lengths = {name: each[stays] for name, each in self._lengths.items()}
+
+    def rename(self, name: str, to: str) -> None:
+        """Called when a field gets another name."""
+        if name in self._lengths:
+            self._lengths[to] = self._lengths.pop(name)
+
+
+def is_too_long(masked: str, text: str) -> bool:
+    """Whether masks have made a single text too long."""
+    return len(masked.encode()) > GROWTH_MAX * len(text.encode())
+
+
+def _lengths(column: pa.StringArray) -> npt.NDArray[np.int64]:
+    return np.asarray(pc.fill_null(pc.binary_length(column), 0), np.int64)

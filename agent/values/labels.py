@@ -1,0 +1,87 @@
+"""The labels of a file's pod or container, and from which position of the file on they count.
+
+A record must be the same each time the agent makes it, but labels come from another file, which
+changes at any time. So the state stores, for each file id, which labels count from which position
+on. The agent takes labels only where an intent begins, and stores them in the transaction that
+stores the intent. So all records of an intent have the same labels, and they have these labels
+again if the agent sends the intent again after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Labels = tuple[tuple[str, str], ...]
+"""Names and texts of labels, in the order of the names. A label without a text is left out."""
+
+
+class LabelledFrom(NamedTuple):
+    """From position `first` of a file on, its records have these labels."""
+
+    first: int
+    labels: Labels
+
+
+History = tuple[LabelledFrom, ...]
+"""The labels of a file, by rising positions. Before the first of them, there are no labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSource:
+    """Where a source's labels come from. location: the path of the file with the labels of pods.
+    names: the labels that the source's records need.
+    """
+
+    location: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlabelled:
+    """A log whose pod the file with the labels does not name, and which has no labels yet."""
+
+    topic: str
+    path: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why a file with labels cannot be read; None if it can be read again."""
+
+    location: str
+    reason: str | None
+
+
+def labels_at(history: History, position: int) -> Labels:
+    """The labels of an intent that begins at `position`."""
+    found: Labels = ()
+    for each in history:
+        if each.first > position:
+            break
+        found = each.labels
+    return found
+
+
+def extended(history: History, first: int, labels: Labels, settled: int) -> History:
+    """The history, with other labels from position `first` on. Leaves out labels that no record
+    needs any more, because only bytes before `settled` have them.
+    """
+    kept = [each for each in history if each.first < first]
+    while len(kept) > 1 and kept[1].first <= settled:
+        del kept[0]
+    return (*kept, LabelledFrom(first, labels))
+
+
+def to_json(history: History) -> str:
+    """The text that the state stores."""
+    return json.dumps([[first, dict(labels)] for first, labels in history], sort_keys=True)
+
+
+def from_json(text: str) -> History:
+    """The inverse of `to_json`."""
+    return tuple(
+        LabelledFrom(first, tuple(sorted(labels.items()))) for first, labels in json.loads(text)
+    )

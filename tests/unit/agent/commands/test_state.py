@@ -1,0 +1,71 @@
+"""`skidway agent state show`: file ids that have the same path."""
+
+from __future__ import annotations
+
+from skidway.agent.commands.state import entries, rows
+from skidway.agent.state.database import StateDatabase
+from support.agent_world import World, raw, settings
+
+PATH = "/log/a.log"
+
+
+def paths(world: World) -> list[str]:
+    """Returns the column of the paths, as people see it."""
+    files = entries(StateDatabase(world.connection).files(), {}, world.files)
+    table, _ = rows({"files": files, "declared": []})
+    return [each["path"] for each in table]
+
+
+def a_world() -> World:
+    world = World(settings(raw("logs", PATH)))
+    world.files.append(PATH, b"one\n")
+    world.start()
+    world.settle(rounds=5)
+    return world
+
+
+def test_a_single_file_id_needs_no_distinction() -> None:
+    """If only one file id has a path, only the path is shown."""
+    assert paths(a_world()) == [PATH]
+
+
+def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
+    """If a file was deleted, and another one is at its path, both are shown with their inodes, and
+    the deleted file is called deleted."""
+    world = a_world()
+    world.files.delete(PATH)
+    world.files.append(PATH, b"two\n")
+    world.settle(rounds=5)
+    assert paths(world) == [
+        f"{PATH} (inode 1, deleted)",
+        f"{PATH} (inode 2, at this path now)",
+    ]
+
+
+def test_a_file_that_was_renamed_since_the_last_look_is_named() -> None:
+    """If the state has two files at a path, and one of them was renamed after the agent looked
+    last, its new name is shown."""
+    world = a_world()
+    world.files.delete(PATH)
+    world.files.append(PATH, b"two\n")
+    world.settle(rounds=5)
+    world.kill()
+    world.files.rename(PATH, "/log/a.log.1")
+    assert paths(world) == [
+        f"{PATH} (inode 1, deleted)",
+        f"{PATH} (inode 2, renamed to a.log.1)",
+    ]
+
+
+def test_contents_of_one_file_are_told_apart() -> None:
+    """If a file was truncated, its earlier content and its present content have file ids of their
+    own, and the table says which is which."""
+    world = a_world()
+    world.files.truncate(PATH)
+    world.clock.advance(1)
+    world.files.append(PATH, b"2\n")
+    world.settle(rounds=5)
+    assert paths(world) == [
+        f"{PATH} (inode 1, an earlier content of the file)",
+        f"{PATH} (inode 1, at this path now)",
+    ]

@@ -1,0 +1,331 @@
+"""`skidway agent guess` on logs as teams really write them. Each proposal is put into a
+configuration, and `skidway agent test` tries it on the same file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skidway.agent.commands import written_times
+from skidway.agent.commands.guess_report import render
+from skidway.agent.commands.guessing import Guess, guess
+from skidway.cli import main
+from skidway.errors import UsageError
+from support.randomness import share_of
+
+CONFIG = """
+bootstrap.servers: 127.0.0.1:9
+schema.registry.url: http://127.0.0.1:9
+state.dir: /nowhere
+"""
+
+
+def tried(
+    folder: Path, content: str | bytes, encoding: str | None = None, lines_max: int = 1_000
+) -> tuple[Guess, list[dict[str, Any]]]:
+    """Guesses the format of a file. Returns the proposal, and what `agent test` makes of the whole
+    file with it."""
+    log = folder / "shop.log"
+    log.write_bytes(content if isinstance(content, bytes) else content.encode())
+    found = guess(log, lines_max, encoding)
+    (folder / "shop.avsc").write_text(found.schema or "")
+    config = folder / "agent.yml"
+    config.write_text(CONFIG + found.yaml.replace("shop.avsc", str(folder / "shop.avsc")))
+    results = folder / "results"
+    command = ["agent", "test", str(log), "--config", str(config)]
+    with pytest.MonkeyPatch.context() as patch:
+        made: list[str] = []
+        patch.setattr("builtins.print", lambda text="", **_: made.append(text))
+        assert main([*command, "--json"]) == 0
+    results.write_text(made[0])
+    return found, [json.loads(line) for line in made[0].splitlines()]
+
+
+def rejects(results: list[dict[str, Any]]) -> list[str]:
+    return [each["detail"] for each in results if "rejected" in each]
+
+
+def rows(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each["row"] for each in results if "row" in each]
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "/srv/shop/cart.py", line 9, in checkout
+    total = cart["total"]
+            ~~~~^^^^^^^^^
+KeyError: 'total'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/srv/shop/cart.py", line 12, in checkout
+shop.errors.CartClosed: cart 4711
+"""
+
+
+# --- stack traces -------------------------------------------------------------------------------
+
+
+def test_python_tracebacks_are_joined_to_their_line(tmp_path: Path) -> None:
+    """For text with Python tracebacks, `guess` proposes `multiline: python`."""
+    found, results = tried(tmp_path, f"shop starts\ncheckout failed\n{TRACEBACK}shop goes on\n")
+    assert found.block["multiline"] == {"type": "python"}
+    lines = [row["line"] for row in rows(results)]
+    assert lines == ["shop starts", f"checkout failed\n{TRACEBACK.rstrip()}", "shop goes on"]
+
+
+def test_python_tracebacks_behind_a_time(tmp_path: Path) -> None:
+    """If the records begin with a time and a level, these are fields, and a traceback belongs to
+    the message."""
+    text = f"2026-11-23 08:15:01,123 ERROR checkout failed\n{TRACEBACK}"
+    found, results = tried(tmp_path, f"2026-11-23 08:15:00,001 INFO up\n{text}" + text)
+    assert found.block["multiline"] == {"type": "python"}
+    assert rejects(results) == []
+    assert [row["level"] for row in rows(results)] == ["INFO", "ERROR", "ERROR"]
+    assert rows(results)[1]["message"] == f"checkout failed\n{TRACEBACK.rstrip()}"
+    assert results[1]["time"] == "2026-11-23T08:15:01.123000+00:00"
+
+
+def test_an_exception_with_an_odd_name_is_joined_by_the_time(tmp_path: Path) -> None:
+    """If the last line of a traceback does not look like one, records begin at their time."""
+    odd = 'Traceback (most recent call last):\n  File "a.py", line 1\nCartClosed 4711\n'
+    found, results = tried(tmp_path, f"23.11.2026 08:15:01 failed\n{odd}" * 3)
+    assert found.block["multiline"]["type"] == "start"
+    assert rejects(results) == []
+    assert len(rows(results)) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "language"),
+    [
+        ("\tat com.shop.Cart.checkout(Cart.java:88)", "java"),
+        ("   at Shop.Cart.Checkout() in C:\\shop\\Cart.cs:line 88", "dotnet"),
+        ("goroutine 1 [running]:", "go"),
+        ("\tfrom cart.rb:9:in `checkout'", "ruby"),
+        ("  more", "indented"),
+    ],
+)
+def test_other_stack_traces(line: str, language: str, tmp_path: Path) -> None:
+    """The stack traces of other languages, and indented lines, are recognized, too."""
+    found, _ = tried(tmp_path, f"failed\n{line}\n" * 3)
+    assert found.block["multiline"] == {"type": language}
+
+
+# --- values with a delimiter --------------------------------------------------------------------
+
+
+def test_csv_with_semicolons_local_dates_and_decimal_commas(tmp_path: Path) -> None:
+    """In values with `;` between them, decimal commas are no delimiters. The header is recognized,
+    and so is a column of local dates."""
+    lines = ["Größe;Zeit;Preis, netto;Rabatt;Bemerkung;"]
+    lines += [f"{n},5;{n}.11.2026 08:15;{n},25;1,5;ok, gut;" for n in range(10, 20)]
+    found, results = tried(tmp_path, "\n".join(lines) + "\n")
+    parser = found.block["parser"]
+    assert parser["columns"] == [
+        "Groesse",
+        "Zeit",
+        "Preis_netto",
+        "Rabatt",
+        "Bemerkung",
+        "column_6",
+    ]
+    assert (parser["delimiter"], parser["header"]) == (";", lines[0])
+    assert found.block["timestamp"] == {"fields": ["Zeit"], "format": "%d.%m.%Y %H:%M"}
+    assert rejects(results) == ["the line is a header"]
+    assert results[1]["time"] == "2026-11-10T08:15:00+00:00"
+    assert any("timezone" in note for note in found.notes)
+
+
+def test_date_and_time_in_two_columns(tmp_path: Path) -> None:
+    """A column of days and a column of times of day together are the time."""
+    lines = ["Datum;Uhrzeit;Kasse;Summe"] + [f"{n}.11.2026;8:15:0{n % 10};7;1,5" for n in (9, 21)]
+    found, results = tried(tmp_path, "\r\n".join(lines) + "\r\n")
+    assert found.block["timestamp"] == {
+        "fields": ["Datum", "Uhrzeit"], "format": "%d.%m.%Y %H:%M:%S",
+    }  # fmt: skip
+    assert [each["time"] for each in results[1:]] == [
+        "2026-11-09T08:15:09+00:00",
+        "2026-11-21T08:15:01+00:00",
+    ]
+
+
+def test_times_that_some_lines_lack_do_not_reject_them(tmp_path: Path) -> None:
+    """If some times cannot be read, their records get the time of reading."""
+    lines = [f"time=2026-11-23T08:15:0{n}Z level=info msg=x user=u" for n in range(8)]
+    found, results = tried(tmp_path, "\n".join([*lines, "time=never level=info msg=x user=v\n"]))
+    assert found.block["timestamp"]["on_error"] == "read_time"
+    assert rejects(results) == []
+
+
+# --- encodings ----------------------------------------------------------------------------------
+
+GERMAN = "".join(
+    f"{n}.11.2026 08:15:0{n % 10} Müller hat den Auftrag {n} für „Größe“ geprüft\n"
+    for n in range(10, 25)
+)
+
+
+def test_windows_text_with_local_dates(tmp_path: Path) -> None:
+    """For western text that is not UTF-8, `guess` proposes `encoding: windows-1252` and says so,
+    and it reads local dates."""
+    found, results = tried(tmp_path, GERMAN.encode("windows-1252"))
+    assert found.block["encoding"] == "windows-1252"
+    assert "they look like windows-1252" in render(found)
+    assert rejects(results) == []
+    assert rows(results)[0]["message"] == "Müller hat den Auftrag 10 für „Größe“ geprüft"
+    assert results[0]["time"] == "2026-11-10T08:15:00+00:00"
+
+
+@pytest.mark.parametrize("encoding", ["koi8-r", "shift-jis", "utf-16le", "gb18030", "windows-1252"])
+def test_a_named_encoding_is_used(encoding: str, tmp_path: Path) -> None:
+    """With `--encoding`, the file is read in this encoding, and the proposal has it."""
+    texts = {"koi8-r": "заказ", "shift-jis": "注文", "gb18030": "订单"}
+    word = texts.get(encoding, "für")
+    content = "".join(f"2026-11-23T08:15:0{n}Z {word} {n}\n" for n in range(5))
+    found, results = tried(tmp_path, content.encode(encoding), encoding)
+    assert found.block["encoding"] == encoding
+    assert [row["message"] for row in rows(results)] == [f"{word} {n}" for n in range(5)]
+
+
+def test_utf_16_is_recognized_by_its_mark(tmp_path: Path) -> None:
+    """A file with the byte order mark of UTF-16 is read, whatever its byte order."""
+    for order in ("utf-16-le", "utf-16-be"):
+        content = ("\ufeff" + "".join(f'{{"n": {n}, "user": "ü"}}\r\n' for n in range(9))).encode(
+            order
+        )
+        found, results = tried(tmp_path, content)
+        assert found.block["encoding"] == "utf-16"
+        assert [row["n"] for row in rows(results)] == list(range(9))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "привет мир\n".encode("koi8-r") * 5,
+        "注文\n".encode("shift-jis") * 5,
+        b"x\x01\xff\x16\x03 x\n" * 5,
+        b"caf\xc3\xa9\n" * 5 + b"caf\xe9\n",
+    ],
+)
+def test_what_may_be_any_encoding_is_repaired(content: bytes, tmp_path: Path) -> None:
+    """If bytes are not UTF-8, and do not look like western text either, no encoding is guessed: no
+    line is rejected, and the proposal says that `--encoding` names one."""
+    found, results = tried(tmp_path, content)
+    assert "encoding" not in found.block
+    assert found.block["on_error"] == "replace"
+    assert "--encoding" in render(found)
+    assert rejects(results) == []
+
+
+def test_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
+    """An encoding that the agent does not know is refused, and the sentence names all others."""
+    log = tmp_path / "a.log"
+    log.write_text("x\n")
+    with pytest.raises(UsageError, match="'utf-7' is none of utf-8, utf-16"):
+        guess(log, 10, "utf-7")
+    assert main(["agent", "guess", str(log), "--encoding", "utf-7"]) == UsageError.exit_code
+
+
+# --- JSON lines ---------------------------------------------------------------------------------
+
+
+def as_lines(*objects: object) -> str:
+    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
+
+
+def test_members_that_are_missing_or_null(tmp_path: Path) -> None:
+    """For members that are sometimes missing or null, `guess` proposes fields that may be null,
+    with the default null. If members vary, it proposes `_extra`. This also holds for lines behind
+    those that it tries."""
+    lines = [{"ts": "2026-11-23T08:15:01Z", "user": "ann", "ms": n} for n in range(20)]
+    late = {"ts": "2026-11-23T08:15:02Z", "user": None, "trace": {"id": 7}}
+    found, results = tried(tmp_path, as_lines(*lines, late), lines_max=10)
+    assert found.schema is not None
+    fields = {each["name"]: each for each in json.loads(found.schema)["fields"]}
+    for name in ("user", "ms", "trace"):
+        assert fields[name]["type"][0] == "null"
+        assert fields[name]["default"] is None
+    assert fields["_extra"]["default"] == {}
+    assert rejects(results) == []
+    assert rows(results)[-1]["trace"] == {"id": 7}
+
+
+def test_members_with_several_types(tmp_path: Path) -> None:
+    """If the values of a member have several types, its field has the type of most of them, and
+    `_extra` takes the others."""
+    lines = [{"n": n, "deep": {"a": n}} for n in range(9)]
+    lines += [{"n": "soon", "deep": {"a": "x"}}, {"n": [1], "deep": 7}]
+    found, results = tried(tmp_path, as_lines(*lines))
+    assert found.preview.share == 1.0
+    assert any("n, deep have several types" in note for note in found.notes)
+    assert rejects(results) == []
+    last = rows(results)[-2]
+    assert last["n"] is None
+    assert dict(last["_extra"]) == {"n": "soon", "deep": '{"a": "x"}'}
+    assert rows(results)[0]["n"] == 0
+
+
+def test_members_all_of_which_are_always_there_need_no_extra(tmp_path: Path) -> None:
+    """If all lines have the same members, the schema has no `_extra`."""
+    found, _ = tried(tmp_path, as_lines(*({"a": n, "b": "x"} for n in range(5))))
+    assert found.schema is not None
+    assert [each["name"] for each in json.loads(found.schema)["fields"]] == ["a", "b"]
+
+
+def test_a_member_with_the_name_of_extra(tmp_path: Path) -> None:
+    """A member `_extra` goes into the map of that name."""
+    _, results = tried(tmp_path, as_lines(*({"a": n, "_extra": "x"} for n in range(5))))
+    assert rejects(results) == []
+    assert dict(rows(results)[0]["_extra"]) == {"_extra": "x"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False,
+    allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["a", "b", "user-id", "_extra", "é"]), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "time", "x y", "_extra"]), VALUES, max_size=4)
+
+
+@settings(max_examples=share_of(40))
+@given(st.lists(OBJECTS, min_size=1, max_size=8))
+def test_no_line_of_json_is_rejected(
+    tmp_path_factory: pytest.TempPathFactory, objects: list[dict[str, Any]]
+) -> None:
+    """Whatever JSON objects a log has, `agent test` makes a row of each with the proposal."""
+    _, results = tried(tmp_path_factory.mktemp("guess"), as_lines(*objects))
+    assert rejects(results) == []
+    assert len(rows(results)) == len(objects)
+
+
+# --- times --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "format_"),
+    [
+        (["2026-11-23T08:15:01.5Z"], "rfc3339"),
+        (["23.11.2026 08:15:01"], "%d.%m.%Y %H:%M:%S"),
+        (["3.11.26 8:15"], "%d.%m.%y %H:%M"),
+        (["2026/11/23 08:15:01.123"], "%Y/%m/%d %H:%M:%S.%f"),
+        (["11/23/2026 08:15:01", "11/24/2026 08:15:01"], "%m/%d/%Y %H:%M:%S"),
+        (["23/11/2026 08:15:01"], "%d/%m/%Y %H:%M:%S"),
+        (["03/04/2026 08:15:01", "04/04/2026 08:15:01"], "%d/%m/%Y %H:%M:%S"),
+        (["04/03/2026 08:15:01", "04/04/2026 08:15:01"], "%m/%d/%Y %H:%M:%S"),
+        (["21-Nov-2026 08:15:01.123"], "%d-%b-%Y %H:%M:%S.%f"),
+        (["21/Nov/2026:08:15:01 +0100"], "%d/%b/%Y:%H:%M:%S %z"),
+        (["soon"], None),
+        (["99.99.2026 08:15:01"], None),
+    ],
+)
+def test_how_times_are_written(texts: list[str], format_: str | None) -> None:
+    """The format of times is recognized. If day and month can be exchanged, the reading wins in
+    which the times lie closer together."""
+    assert written_times.format_of(texts) == format_
