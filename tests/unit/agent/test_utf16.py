@@ -184,8 +184,8 @@ def test_containers_do_not_write_utf16(encoding: str, container: str) -> None:
 def test_validate_and_test_read_utf16(
     codec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`validate`, `test` and `guess` read a UTF-16 file in the order of its byte order mark. This also
-    holds for the last lines of a large file."""
+    """`validate`, `test` and `guess` read a UTF-16 file in the order of its byte order mark. This
+    also holds for the last lines of a large file."""
     text = "\ufeff" + "".join(f"id {number}\n" for number in range(100_000)) + "x"
     log = tmp_path / "a.log"
     log.write_bytes(text.encode(codec) + b"-")
