@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skidway.agent.commands.guessing import Guess
+from skidway.agent.commands.proposals import Guess
 from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX
 

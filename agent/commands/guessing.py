@@ -4,63 +4,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from skidway.agent.commands import json_schemas, leading_texts, samples, unnamed_formats
 from skidway.agent.commands.json_schemas import JsonSchema
+from skidway.agent.commands.proposals import (
+    SHARE_LEAST,
+    ZONE,
+    Guess,
+    misses_times,
+    names_zone,
+    tried,
+)
 from skidway.agent.commands.samples import Sample
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.containers import CRI
-from skidway.agent.parsing.parser import TIME_MARK, TIMESTAMP
+from skidway.agent.parsing.parser import TIME_MARK
 from skidway.agent.parsing.replacing import MARK
-from skidway.agent.settings import (
-    MultilineSettings,
-    ParserSettings,
-    SourceSettings,
-    TimestampSettings,
-)
-from skidway.agent.validation.preview import Preview, preview
+from skidway.agent.settings import ParserSettings, TimestampSettings
+from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
-
-SHARE_LEAST: Final = 0.5
-"""A format is proposed only if at least this share of the bytes fits."""
 
 NAMED_LEAST: Final = 0.95
 """If at least this share of the bytes fits a format with a name, the format is proposed."""
 
 TIMES: Final = ("time", "timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t")
 """Names of JSON members that are tried as times, in this order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as it
-    stands in agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the
-    schema from the source. notes: sentences for the reader of the proposal.
-    """
-
-    path: Path
-    what: str
-    source: SourceSettings
-    block: Mapping[str, Any]
-    preview: Preview
-    schema: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def yaml(self) -> str:
-        """The block for agent.yml."""
-        text = yaml.safe_dump(
-            {"sources": [dict(self.block)]}, sort_keys=False, default_flow_style=None, width=1_000,
-            allow_unicode=True,
-        )  # fmt: skip
-        return str(text)
 
 
 def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
@@ -133,7 +105,7 @@ def _as_json(sample: Sample) -> Guess | None:
     for member, form in _times(sample.texts):
         time = {"fields": [member], "format": form}
         made = _with_schema(sample, schema, time)
-        if _misses_times(made):
+        if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
         if made.preview.share >= SHARE_LEAST:
             return replace(made, notes=tuple(notes))
@@ -204,7 +176,7 @@ def _as_format(sample: Sample) -> Guess | None:
         except ConfigurationRefused:  # for example, a group has the name of a container's field
             continue
         if best is None or made.share > best.preview.share:
-            notes = () if _names_zone(form.time) else (_ZONE,)
+            notes = () if names_zone(form.time) else (ZONE,)
             block = sample.block(format=name)
             best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
     return best
@@ -242,7 +214,7 @@ def _as_unnamed(sample: Sample) -> Guess | None:
     ]
     best: Guess | None = None
     for what, block in proposals:
-        made = None if block is None else _tried(sample, what, block)
+        made = None if block is None else tried(sample, what, block)
         if made is not None and (best is None or made.preview.share > best.preview.share):
             best = made
     return best and replace(best, notes=(_LOOK, *best.notes))
@@ -255,66 +227,22 @@ def _as_timed(sample: Sample) -> Guess | None:
     found = [
         made
         for block in leading_texts.timed(sample.strings)
-        if (made := _tried(sample, "text behind a time", block)) is not None
+        if (made := tried(sample, "text behind a time", block)) is not None
     ]
     most = max((each.preview.share for each in found), default=0.0)
     return next((each for each in found if each.preview.share >= NAMED_LEAST * most), None)
 
 
-def _tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
-    """The proposal with the settings in a block; None if they cannot be used for this file. If some
-    times cannot be read, their records get the time of reading.
-    """
-    made = _made(sample, what, block)
-    if made is None or not _misses_times(made):
-        return made
-    time = block["timestamp"] | {"on_error": "read_time"}
-    lenient = _made(sample, what, block | {"timestamp": time})
-    return made if lenient is None else lenient
-
-
-def _misses_times(made: Guess) -> bool:
-    """Whether most records fit, but some are rejected because their time cannot be read."""
-    unread = any(each.reason == TIMESTAMP for each in made.preview.rejects)
-    return unread and made.preview.share >= SHARE_LEAST
-
-
-def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
-    settings: dict[str, Any] = {}
-    for name, kind in _SECTIONS.items():
-        if name in block:
-            settings[name] = kind(**block[name])
-    try:
-        source = sample.source(**settings)
-        made = preview(source, sample.data, str(sample.path))
-    except SkidwayError:  # for example, a column has the name of a container's field
-        return None
-    time = block.get("timestamp")
-    notes = () if time is None or _names_zone((time["fields"], time["format"])) else (_ZONE,)
-    return Guess(sample.path, what, source, sample.block(**block), made, None, notes)
-
-
-_SECTIONS: Final = {
-    "parser": ParserSettings, "timestamp": TimestampSettings, "multiline": MultilineSettings,
-}  # fmt: skip
 _LEVEL: Final = "JSON behind a time and a level"
 _LOOK: Final = (
     "Look through the names and add types (`parser.types`). Fields without a name are in `_extra`, "
     "if the rows have it."
 )
-_ZONE: Final = (
-    "The times name no zone, so they count as UTC. If the host writes local times, add the zone, "
-    "such as Europe/Berlin, as `timezone`; beside `timestamp`, as `timestamp.timezone`."
-)
-
-
-def _names_zone(time: tuple[list[str], str] | None) -> bool:
-    return time is None or time[1] in ("rfc3339", "epoch", "epoch_ms") or "%z" in time[1]
 
 
 def _as_raw(sample: Sample) -> Guess:
     """The proposal for a log of unknown format. It does not parse the records."""
-    found = _tried(sample, "text", leading_texts.joined(sample.strings))
+    found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
     notes = ("No known format fits. A regex parser makes fields of the lines.",)
     return replace(found, notes=notes)

@@ -126,7 +126,10 @@ class _Unread(Exception):
 
 def _read(host: Host, location: str, seen: Found | None) -> tuple[Found, Metadata] | None:
     """The file's content; None if it is the file that was seen before. Raises _Unread."""
-    found = host.look(location)
+    try:
+        found = host.look(location)
+    except ValueError as error:  # for example, a path with a character NUL
+        raise _Unread(str(error)) from error
     if found is None:
         raise _Unread(MISSING)
     if found == seen:

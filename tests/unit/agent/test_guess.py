@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from skidway.agent.commands import written_times
 from skidway.agent.commands.guess_report import render
-from skidway.agent.commands.guessing import Guess, guess
+from skidway.agent.commands.guessing import guess
+from skidway.agent.commands.proposals import Guess
 from skidway.cli import main
 from skidway.errors import UsageError
 from support.randomness import share_of

@@ -10,7 +10,8 @@ import pytest
 
 from skidway import settings
 from skidway.agent.commands.guess_report import render
-from skidway.agent.commands.guessing import Guess, guess
+from skidway.agent.commands.guessing import guess
+from skidway.agent.commands.proposals import Guess
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings

@@ -14,11 +14,13 @@ from skidway import settings as loading
 from skidway.agent.batches import program_versions
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.files import pod_metadata
+from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.pod_labels import CHANGING, PodLabels
 from skidway.agent.files.pod_metadata import MetadataRefused, keys_of, labels_of, read
 from skidway.agent.settings import AgentSettings, LabelSettings
 from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.labels import (
+    LabelSource,
     Unlabelled,
     Unreadable,
     extended,
@@ -267,6 +269,20 @@ def test_the_labels_of_a_finished_file_are_forgotten() -> None:
     world.settle(seconds=3_600)
     state = StateDatabase(world.connection)
     assert set(state.labels()) <= {file.file for file in state.files()}
+
+
+@pytest.mark.parametrize("location", ["/no\0file", "/no\ud800file", "/", "/dev/zero"])
+def test_no_location_ends_the_agent(location: str, world: World) -> None:
+    """A path that no file can have, a directory and a device are named as unreadable."""
+    labels = PodLabels(OperatingSystem())
+    world.files.append(LOG, line("a"))
+    world.start()
+    world.settle()
+    (tracked,) = world.agent.tracker.files.values()
+    labels.note(tracked, LabelSource(location, ("app",)), 0)
+    first, _ = labels.take_news()
+    assert isinstance(first, Unreadable)
+    assert labels_at(tracked.labels, tracked.read_position) == ()
 
 
 # --- the file with the labels -------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""A proposal of `guess`, and how it is tried on the first lines of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from skidway.agent.commands.samples import Sample
+from skidway.agent.parsing.parser import TIMESTAMP
+from skidway.agent.settings import (
+    MultilineSettings,
+    ParserSettings,
+    SourceSettings,
+    TimestampSettings,
+)
+from skidway.agent.validation.preview import Preview, preview
+from skidway.errors import SkidwayError
+
+SHARE_LEAST: Final = 0.5
+"""A format is proposed only if at least this share of the bytes fits."""
+
+ZONE: Final = (
+    "The times name no zone, so they count as UTC. If the host writes local times, add the zone, "
+    "such as Europe/Berlin, as `timezone`; beside `timestamp`, as `timestamp.timezone`."
+)
+_SECTIONS: Final = {
+    "parser": ParserSettings, "timestamp": TimestampSettings, "multiline": MultilineSettings,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as it
+    stands in agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the
+    schema from the source. notes: sentences for the reader of the proposal.
+    """
+
+    path: Path
+    what: str
+    source: SourceSettings
+    block: Mapping[str, Any]
+    preview: Preview
+    schema: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def yaml(self) -> str:
+        """The block for agent.yml."""
+        text = yaml.safe_dump(
+            {"sources": [dict(self.block)]}, sort_keys=False, default_flow_style=None, width=1_000,
+            allow_unicode=True,
+        )  # fmt: skip
+        return str(text)
+
+
+def names_zone(time: tuple[list[str], str] | None) -> bool:
+    """Whether times say their zone. time: the fields of a time and its format; None if there is
+    none.
+    """
+    return time is None or time[1] in ("rfc3339", "epoch", "epoch_ms") or "%z" in time[1]
+
+
+def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
+    """The proposal with the settings in a block; None if they cannot be used for this file. If some
+    times cannot be read, their records get the time of reading.
+    """
+    made = _made(sample, what, block)
+    if made is None or not misses_times(made):
+        return made
+    time = block["timestamp"] | {"on_error": "read_time"}
+    lenient = _made(sample, what, block | {"timestamp": time})
+    return made if lenient is None else lenient
+
+
+def misses_times(made: Guess) -> bool:
+    """Whether most records fit, but some are rejected because their time cannot be read."""
+    unread = any(each.reason == TIMESTAMP for each in made.preview.rejects)
+    return unread and made.preview.share >= SHARE_LEAST
+
+
+def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
+    settings: dict[str, Any] = {}
+    for name, kind in _SECTIONS.items():
+        if name in block:
+            settings[name] = kind(**block[name])
+    try:
+        source = sample.source(**settings)
+        made = preview(source, sample.data, str(sample.path))
+    except SkidwayError:  # for example, a column has the name of a container's field
+        return None
+    time = block.get("timestamp")
+    notes = () if time is None or names_zone((time["fields"], time["format"])) else (ZONE,)
+    return Guess(sample.path, what, source, sample.block(**block), made, None, notes)
