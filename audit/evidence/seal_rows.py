@@ -29,6 +29,11 @@ ON CONFLICT DO UPDATE SET
 """
 
 
+TOPIC_SETS_MAX: Final = 1_000
+"""The ledger makes at most this many sets of topics. From then on, a seal of another set has a row
+for each of its topics. So agents that seal other topics each time make no more sets than topics."""
+
+
 class _Key(NamedTuple):
     """topics: the id of a set of topics."""
 
@@ -53,7 +58,10 @@ class SealRows:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._rows: list[tuple[_Key, _Row]] = []
-        self._topics: dict[tuple[int, ...], int] = {}
+        self._topics: dict[tuple[int, ...], int] = {
+            tuple(json.loads(sources)): number
+            for number, sources in connection.execute("SELECT id, sources FROM seal_topics")
+        }
 
     def add(
         self, agent: int, epoch: int, number: int, seals: SealColumns, sources: Sequence[int]
@@ -63,8 +71,9 @@ class SealRows:
         for source, values in zip(sources, zip(*seals.table.tolist(), strict=True), strict=True):
             said.setdefault(values, []).append(source)
         for values, sealed in said.items():
-            key = _Key(agent, epoch, self._topics_id(tuple(sealed)))
-            self._rows.append((key, _Row(number, *values)))
+            for topics in self._sets(tuple(sorted(sealed))):
+                key = _Key(agent, epoch, self._topics_id(topics))
+                self._rows.append((key, _Row(number, *values)))
 
     def write(self) -> None:
         """Writes the seals that were added."""
@@ -81,13 +90,14 @@ class SealRows:
             _ENDS, ((*key, *first, *last) for key, (first, last) in ends.items())
         )
 
+    def _sets(self, sources: tuple[int, ...]) -> list[tuple[int, ...]]:
+        if sources in self._topics or len(self._topics) < TOPIC_SETS_MAX:
+            return [sources]
+        return [(source,) for source in sources]
+
     def _topics_id(self, sources: tuple[int, ...]) -> int:
         if sources not in self._topics:
-            text = json.dumps(sorted(sources))
-            self._connection.execute(
-                "INSERT OR IGNORE INTO seal_topics (sources) VALUES (?)", (text,)
-            )
             (self._topics[sources],) = self._connection.execute(
-                "SELECT id FROM seal_topics WHERE sources = ?", (text,)
+                "INSERT INTO seal_topics (sources) VALUES (?) RETURNING id", (json.dumps(sources),)
             ).fetchone()
         return self._topics[sources]

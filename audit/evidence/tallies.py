@@ -13,6 +13,7 @@ who asks.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.messages import Tier
+from skidway.errors import StateRefused
 
 Int64s = npt.NDArray[np.int64]
 
@@ -40,6 +42,7 @@ _WIDTH: Final = LINKS + 1
 _SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
 _LONG: Final = np.dtype("<i8")
 _LEVEL: Final = 1
+_CRC_BYTES: Final = 4
 
 
 class SenderKey(NamedTuple):
@@ -97,14 +100,22 @@ class TallyColumns:
 
     @classmethod
     def unpack(cls, value: bytes) -> TallyColumns:
-        """Reads what `pack` wrote."""
-        numbers = np.frombuffer(bytes(cramjam.zstd.decompress(value)), _LONG)
+        """Reads what `pack` wrote. Raises StateRefused if it is damaged."""
+        checksum_, packed = value[:_CRC_BYTES], value[_CRC_BYTES:]
+        if zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum_:
+            raise StateRefused(
+                "The audit's store is damaged: the counts of a bucket are not those that were"
+                " written. Delete the store; the collector then reads the audit topics again."
+            )
+        numbers = np.frombuffer(bytes(cramjam.zstd.decompress(packed)), _LONG)
         return cls(numbers.reshape(_WIDTH, -1))
 
     def pack(self) -> bytes:
-        """The columns as bytes."""
+        """The columns as bytes, with a CRC-32 before them. SQLite notices no changed bytes in a
+        value."""
         data = np.ascontiguousarray(self.table, _LONG)
-        return bytes(cramjam.zstd.compress(data.tobytes(), _LEVEL))
+        packed = bytes(cramjam.zstd.compress(data.tobytes(), _LEVEL))
+        return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
 
     def __add__(self, other: TallyColumns) -> TallyColumns:
         return TallyColumns.summed(np.concatenate((self.table, other.table), axis=1))

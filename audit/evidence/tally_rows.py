@@ -30,7 +30,8 @@ from skidway.audit.evidence.tallies import (
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 
 KEPT_TALLIES_MAX: Final = 1_600_000
-"""At most this many tallies stay in memory, of 80 bytes each."""
+KEPT_BUCKETS_MAX: Final = 20_000
+"""At most this many tallies, of 80 bytes each, of this many buckets stay in memory."""
 
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
 _PREVIOUS = COLUMNS.index("previous")
@@ -38,7 +39,8 @@ _SUMS = slice(COLUMNS.index("count"), COLUMNS.index("repeats") + 1)
 
 _FILTERED = """
 INSERT INTO filtered VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET records = records + excluded.records, bytes = bytes + excluded.bytes
+ON CONFLICT DO UPDATE SET records = CAST(records + excluded.records AS INTEGER),
+    bytes = CAST(bytes + excluded.bytes AS INTEGER)
 """
 
 _Key = tuple[int, int, int]
@@ -87,7 +89,7 @@ class TallyRows:
             return
         keys, tallies = _rows_of(told)
         for key, added in _by_bucket(keys, tallies):
-            self._write_bucket(key, TallyColumns.summed(added))
+            self._write_bucket(key, TallyColumns.summed(added.copy()))
         self._connection.executemany(_FILTERED, _filtered_rows(told))
 
     def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
@@ -117,7 +119,7 @@ class TallyRows:
         before = self._kept.pop(key, None)
         self._kept[key] = tallies
         self._kept_count += len(tallies) - (0 if before is None else len(before))
-        while self._kept_count > KEPT_TALLIES_MAX:
+        while self._kept_count > KEPT_TALLIES_MAX or len(self._kept) > KEPT_BUCKETS_MAX:
             _, dropped = self._kept.popitem(last=False)
             self._kept_count -= len(dropped)
 

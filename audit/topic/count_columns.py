@@ -107,15 +107,15 @@ class CountColumns(Sequence[Count]):
         if len(table) % len(COLUMNS):
             raise ValueError(f"{len(table)} numbers do not fill {len(COLUMNS)} columns")
         table = table.reshape(len(COLUMNS), -1)
-        if table.shape[1] and not 0 <= table[0].min() <= table[0].max() < count:
-            raise ValueError(f"a count names none of the {count} sources")
-        filtered: dict[int, tuple[Filtered, ...]] = {}
+        if not np.array_equal(np.unique(table[0]), np.arange(count)):
+            raise ValueError(f"the counts do not name the {count} sources")
+        filtered: dict[int, list[Filtered]] = {}
         for x in record["filtered"]:
             if not 0 <= x["index"] < table.shape[1]:
                 raise ValueError(f"there is no count {x['index']}")
             rule = Filtered(x["rule"], x["records"], x["bytes"])
-            filtered[x["index"]] = (*filtered.get(x["index"], ()), rule)
-        return cls(names, table, filtered)
+            filtered.setdefault(x["index"], []).append(rule)
+        return cls(names, table, {index: tuple(rules) for index, rules in filtered.items()})
 
     def to_record(self) -> dict[str, Any]:
         """The Avro record CountColumns."""

@@ -24,6 +24,7 @@ def sources_of(names: str) -> tuple[Source, ...]:
         raise ValueError("the sources are nested") from error
     if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
         raise ValueError("the sources are no array of strings")
+    "".join(found).encode()  # raises an error for half a surrogate pair
     if len(found) % _WIDTH:
         raise ValueError(f"{len(found)} strings do not name sources")
     return tuple(Source(*found[begin : begin + _WIDTH]) for begin in range(0, len(found), _WIDTH))

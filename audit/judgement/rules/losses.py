@@ -52,7 +52,8 @@ def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
-            before = [x for x in facts.seals[agent] if x[:2] < (note.epoch, note.number)]
+            seals = facts.seals.get(agent, ())  # any message can name an agent that nobody knows
+            before = [x for x in seals if x[:2] < (note.epoch, note.number)]
             prior = before[-1] if before else None
             is_lost = note.loss.certainty is Certainty.LOST
             status = Status.LOST if is_lost else Status.UNKNOWN

@@ -2246,6 +2246,44 @@ MUTANTS = (
         _ANY_ORDER,
     ),
     Mutant(
+        "a loss of an agent that nobody knows ends the audit",
+        "audit/judgement/rules/losses.py",
+        "facts.seals.get(agent, ())",
+        "facts.seals[agent]",
+        (
+            "tests/unit/audit/judgement/rules/test_losses.py::"
+            "test_a_loss_of_an_agent_that_nobody_knows_is_judged",
+        ),
+    ),
+    Mutant(
+        "a bucket in memory holds the transaction in which it came",
+        "audit/evidence/tally_rows.py",
+        "TallyColumns.summed(added.copy())",
+        "TallyColumns.summed(added)",
+        ("tests/unit/audit/evidence/test_tally_rows.py::test_what_stays_in_memory_is_bounded",),
+    ),
+    Mutant(
+        "damage of a bucket's counts is not noticed",
+        "audit/evidence/tallies.py",
+        '        if zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum_:\n',
+        "        if not packed:\n",
+        ("tests/unit/audit/evidence/test_tally_rows.py::test_a_damaged_bucket_is_noticed",),
+    ),
+    Mutant(
+        "each new set of topics that a host seals stays for ever",
+        "audit/evidence/seal_rows.py",
+        "        if sources in self._topics or len(self._topics) < TOPIC_SETS_MAX:\n",
+        "        if sources:\n",
+        ("tests/unit/audit/evidence/test_tally_rows.py::test_the_sets_of_topics_are_bounded",),
+    ),
+    Mutant(
+        "half a surrogate pair in a topic's name ends the collector",
+        "audit/topic/source_names.py",
+        '    "".join(found).encode()',
+        '    "".join(found)',
+        ("tests/unit/audit/topic/test_columns.py::test_damaged_columns_are_refused",),
+    ),
+    Mutant(
         "a clone's counts are believed",
         "audit/evidence/tally_rows.py",
         "counts[_SUMS] * believed",

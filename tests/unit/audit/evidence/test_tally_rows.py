@@ -4,17 +4,20 @@ transaction, or in the database, for the messages of several transactions."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
-from skidway.audit.evidence import tally_rows
+from skidway.audit.evidence import seal_rows, tally_rows
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.tallies import SenderKey, links_of
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Tier, encode
+from skidway.audit.topic.messages import Delta, Seal, Tier, encode
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.errors import StateRefused
 from support.audit_senders import AGENT, LOGS
 from support.fold import Fold
 from support.promises import promise
@@ -88,3 +91,54 @@ def test_each_count_goes_to_its_topic_and_agent() -> None:
         assert ledger.evidence() == Fold(said).evidence()
         assert ledger.evidence().topic(LOGS).agents == {7, 8}
         ledger.close()
+
+
+def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger keeps the tallies of a bounded number of buckets in memory, and nothing else of
+    the messages in which they came."""
+    monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 3)
+    ledger = Ledger()
+    for number in range(1, 9):
+        counts = [Count(LOGS, 7, 0, 9, 1, 2, 3, 0, 0, number - 1) for _ in range(100)]
+        counts.append(Count(LOGS, 7, 9 * number, 9, 1, 2, 3))
+        ledger.take([encode(Delta(AGENT, number, 5, counts=tuple(counts)))])
+    kept = ledger._rows._tallies._kept.values()
+    assert len(kept) == 3
+    held = [x.table if x.table.base is None else x.table.base for x in kept]
+    assert sum(x.nbytes for x in held) <= 10 * 8 * 3
+    ledger.close()
+
+
+@pytest.mark.parametrize("damage", [b"", b"1234", b"\0" * 60])
+def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
+    """If bytes of a bucket's counts changed on disk, the audit says so in a sentence and uses none
+    of the counts."""
+    ledger = Ledger(tmp_path / "audit.db")
+    ledger.take([encode(Delta(AGENT, 1, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, 3),)))])
+    whole = ledger._connection.execute("SELECT columns FROM tallies").fetchone()[0]
+    for value in (damage, whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1])):
+        ledger._connection.execute("UPDATE tallies SET columns = ?", (value,))
+        with pytest.raises(StateRefused, match="damaged"):
+            ledger.evidence()
+    ledger.close()
+
+
+def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If agents seal other topics each time, the ledger makes only a bounded number of sets of
+    topics. The first and the newest seal of each topic are the same as with any number of sets."""
+    topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
+    said = []
+    for number in range(1, 30):
+        sealed = [x for index, x in enumerate(topics) if number & 1 << index]
+        said.append(Seal(AGENT, number, 5, tuple(SealedTopic(x, number, 0) for x in sealed)))
+    monkeypatch.setattr(seal_rows, "TOPIC_SETS_MAX", 4)
+    ledger = Ledger()
+    for first in range(0, len(said), 3):
+        ledger.take(map(encode, said[first : first + 3]))
+    for each in topics:
+        found, whole = (x.evidence().topic(each).seals[7] for x in (ledger, Fold(said)))
+        assert (found[0], found[-1]) == (whole[0], whole[-1])
+        assert set(found) <= set(whole)
+    (sets,) = ledger._connection.execute("SELECT count(*) FROM seal_topics").fetchone()
+    assert sets <= 4 + len(topics)
+    ledger.close()

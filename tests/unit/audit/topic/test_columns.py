@@ -64,6 +64,7 @@ def damaged(message: Message, part: str, **changes: Any) -> bytes:
         {"sources": '["dc1","cid","logs",1]'},
         {"sources": "[]"},
         {"sources": "[" * 100_000},
+        {"sources": '["dc1","cid","\\ud800","1","","","",""]'},
         {"table": b"1234567"},
         {"table": bytes(8 * 11)},
     ],
@@ -90,5 +91,15 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
         decode(damaged(Seal(SENDER, 1, 0, SEALS), "sealed", offsets=offset))
     table = CountColumns.of(COUNTS).table.copy()
     table[0, 1] = index
-    with pytest.raises(MessageRefused, match="names none of the 2 sources"):
+    with pytest.raises(MessageRefused, match="do not name the 2 sources"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes()))
+
+
+def test_a_source_that_nothing_names_is_refused() -> None:
+    """A message with counts names only source topics that have counts in it. Otherwise one message
+    could add thousands of topics to the audit."""
+    sources = CountColumns.of(
+        [*COUNTS, Count(replace(LOGS, topic="third"), 7, 0, 1, 1, 1, 1)]
+    ).names
+    with pytest.raises(MessageRefused, match="do not name the 3 sources"):
+        decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", sources=sources))

@@ -46,6 +46,14 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
         assert verdict(messages).status is Status.COMPLETE
 
 
+@pytest.mark.parametrize("agent", [0, -1, 99])
+def test_a_loss_of_an_agent_that_nobody_knows_is_judged(agent: int) -> None:
+    """A message may name any agent in a loss. The bucket of the loss is lost, and no such message
+    ends the audit."""
+    said = delta(AGENT, 3, losses=(replace(LOSS, agent=agent),))
+    assert verdict([*good(), said, seal(AGENT, 4, DUE, 3)]).status is Status.LOST
+
+
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
     """If an agent's clock was ahead and then was corrected, the time in its last seal is in the
