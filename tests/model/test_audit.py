@@ -541,17 +541,22 @@ class World:
         for verdict in verdicts(evidence, policy, now_ms):
             if verdict.status is Status.COMPLETE:
                 complete.add(verdict.bucket)
-                self.wrong = self.wrong or self.falsehood(verdict, messages)
+                wrong = self.falsehood(verdict.bucket, messages) or self.wrongly(verdict, messages)
+                self.wrong = self.wrong or wrong
             elif not verdict.reasons:
                 self.wrong = self.wrong or f"bucket {verdict.bucket}: nothing says why"
         return complete
 
-    def falsehood(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
-        bucket = verdict.bucket
-        left_out = self.heard_as_left_out(messages)
+    def wrongly(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
+        """Returns what the verdict says wrongly of the lines that rules left out."""
+        left_out = self.heard_as_left_out(messages).values()
         shown = {each.rule: each.records for each in verdict.filtered}
-        if shown != Counter(x.rule for x in left_out.values() if x.bucket == bucket):
-            return f"D6: bucket {bucket}: {shown} are shown as left out"
+        if shown != Counter(x.rule for x in left_out if x.bucket == verdict.bucket):
+            return f"D6: bucket {verdict.bucket}: {shown} are shown as left out"
+        return None
+
+    def falsehood(self, bucket: int, messages: list[Message]) -> str | None:
+        left_out = self.heard_as_left_out(messages)
         if self.clock_ms() < bucket + BUCKET_MS and not self.faults.clock_steps:
             return f"D3: bucket {bucket} is not over by the clock of its host"
         if self.now * SECOND < bucket + BUCKET_MS and self.own_skew <= 0:
