@@ -39,7 +39,7 @@ class Log:
     - settings: of the agent's source, without topic and paths.
     - path: where the log is, below the folder of its topic.
     - head, tail: the log's bytes before and after the kill.
-    - rows: the fields that each row must have, in order. `_` begins no field.
+    - rows: the fields that each row must have, in order.
     - rejects: the texts of the rejected lines.
     - filtered: how many lines each rule leaves out; None if only the hash of the lines says it.
     """

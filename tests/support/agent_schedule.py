@@ -316,7 +316,12 @@ class Schedule(ABC):
 
     def cells_there(self) -> set[str]:
         """Returns the cells (unique pieces of text) of all records in the brokers' logs."""
-        return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
+        logs = self.world.brokers.logs
+        return {cell for tp, log in logs.items() for cell in self.cells_in(tp, log)}
+
+    def cells_in(self, tp: TopicPartition, log: list[Record]) -> list[str]:
+        """Returns the cells (unique pieces of text) in the records of a partition."""
+        return cells_in(tp, log)
 
     def written_before(self, wall_ms: int) -> set[str]:
         """Returns the cells (unique pieces of text) that were written before this time. If an
@@ -340,7 +345,7 @@ class Schedule(ABC):
             kept = (walked.keep | walked.straddle).tolist()
             for record, keep, hash_ in zip(log, kept, hashes, strict=True):
                 if keep:
-                    rows.update(cells_in(tp, [record]))
+                    rows.update(self.cells_in(tp, [record]))
                     at = bucket.start_of(record.timestamp, BUCKET_MS)
                     _add(sums[tp.topic, at], 1, record.length, hash_)
         return rows, straddles, dict(sums)

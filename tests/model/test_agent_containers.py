@@ -1,0 +1,262 @@
+"""The real agent reads the log of a container runtime under random schedules.
+
+The runtime divides long texts into parts, each in a line of its own, and writes the lines of both
+streams into one log. Every part is a cell, a piece of text that occurs nowhere else. The model
+knows the stream and the tag (P or F) of each part. The agent must deliver every part once, must
+join only parts that follow one another, and must not divide a text if its parts come in time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from skidway.agent.batches.source_recipes import derived_schema
+from skidway.agent.parsing import containers
+from skidway.agent.parsing.multiline import CONTAINER_LINES_MAX
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.audit.topic.messages import Seal
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import Codec
+from support import agent_world
+from support.agent_schedule import (
+    BEGINNING,
+    PATH,
+    REJECTED_CODEC,
+    TOPIC,
+    Schedule,
+    run_traced,
+    source,
+)
+from support.agent_world import Brokers, Record, World, pa_binary, records_of, settings
+from support.promises import promise
+from support.randomness import Seeds
+
+pytestmark = pytest.mark.model
+
+CELLS: Final = re.compile(r"[abcxy]\d{5}")
+PATTERNS = (r"(?P<line>(?s:[^x].*))", r"(?P<line>(?s:[^y].*))")
+LINES_MAX = 3
+
+
+def cri(pattern: str, partitioning: str, lines_max: int) -> SourceSettings:
+    return source(pattern, partitioning, lines_max=lines_max, container="cri")
+
+
+CODEC = Codec(derived_schema(cri(PATTERNS[0], "file", 0)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a text. `number` counts the parts of one file. `is_last` says whether the text ends
+    with this part (F)."""
+
+    file: int
+    number: int
+    stream: str
+    is_last: bool
+
+    def goes_on_in(self, other: Part) -> bool:
+        """Returns whether the other part continues the text of this part."""
+        is_next = (other.file, other.number) == (self.file, self.number + 1)
+        return is_next and other.stream == self.stream and not self.is_last
+
+
+class Container(Schedule):
+    """One random run. With the fault `patient`, no text is left unfinished for long."""
+
+    steps = 160
+
+    def __init__(self, seed: int, partitioning: str, faults: frozenset[str]) -> None:
+        self.lines_max = LINES_MAX if "multiline" in faults else 0
+        first = settings(cri(PATTERNS[0], partitioning, self.lines_max))
+        world = World(first, partitions=2)
+        world.brokers = Watched(self)
+        super().__init__(seed, partitioning, faults, world, kills=4)
+        self.parts: dict[str, Part] = {}
+        self.cell_after: dict[tuple[int, int], str] = {}
+        self.rest = b""  # the end of a line that the runtime has not written yet
+        self.joined = 0
+        self.cells_of_value: dict[bytes, list[str]] = {}  # each record is decoded once
+
+    # --- events -------------------------------------------------------------------------------
+
+    def actions(self) -> Iterator[tuple[Any, float]]:
+        yield self.write, 10
+        yield self.rotate, 1
+        yield self.pass_time, 3
+        yield self.grow, 0.2
+        if any(self.world.brokers.late.values()):
+            yield self.arrive_late, 3
+        yield from self.of_agent((self.reload, 1))
+
+    def write(self) -> None:
+        """Writes a few lines of the runtime. The last one may be cut before its text."""
+        data = self.rest
+        self.rest = b""
+        for _ in range(self.random.randint(1, 3)):
+            stream = self.random.choice(["stdout", "stdout", "stderr"])
+            count = self.random.choice([1, 1, 2, 3])
+            for at in range(count):
+                is_last = at == count - 1 and self.random.random() < 0.8
+                data += self.line(stream, is_last)
+        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # behind the time of the last line
+        if self.random.random() < 0.2 and "patient" not in self.faults:
+            data, self.rest = data[:cut], data[cut:]
+        self.world.files.append(PATH, data)
+        self.say(f"write {data!r}")
+
+    def line(self, stream: str, is_last: bool) -> bytes:
+        """Returns a line of the runtime with one part of a text."""
+        cell = self.new_cell()
+        file = self.rotations
+        number = len(self.parts)
+        self.parts[cell] = Part(file, number, stream, is_last)
+        self.cell_after[file, number] = cell
+        self.written[cell] = self.world.clock.time_ms()
+        seconds, tag = self.random.randrange(60), "F" if is_last else "P"
+        return f"2026-11-20T08:15:{seconds:02d}.123456789Z {stream} {tag} {cell}\n".encode()
+
+    def rotate(self) -> None:
+        if not self.rest:
+            super().rotate()
+
+    def pass_time(self) -> None:
+        if "patient" in self.faults:
+            self.world.clock.advance(0.05)
+        else:
+            super().pass_time()
+
+    def drawn(self) -> AgentSettings:
+        lines_max = self.random.choice([0, LINES_MAX]) if self.lines_max else 0
+        return settings(cri(self.random.choice(PATTERNS), self.partitioning, lines_max))
+
+    def reload(self) -> None:
+        self.world.reload(self.drawn())
+        self.say("reload")
+
+    def start(self) -> None:
+        if self.random.random() < 0.5:
+            self.world.settings = self.drawn()
+        super().start()
+        self.say("start")
+
+    # --- checks -------------------------------------------------------------------------------
+
+    def cells_in(self, tp: TopicPartition, log: list[Record]) -> list[str]:
+        new = [record for record in log if record.value not in self.cells_of_value]
+        for record, text in zip(new, texts_in(tp, new), strict=True):
+            self.cells_of_value[record.value] = CELLS.findall(text)
+        return [cell for record in log for cell in self.cells_of_value[record.value]]
+
+    def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
+        return CELLS.findall(self.content.get(file, b"")[first:end].decode())
+
+    def read_message(self, message: Any) -> None:
+        """A seal says that all lines before a certain time are counted. Asserts that each of these
+        lines has arrived."""
+        if isinstance(message, Seal):
+            there = self.cells_there() | set(CELLS.findall(self.rest.decode()))
+            for topic in message.topics:
+                if topic.source.topic == TOPIC:
+                    missing = self.written_before(topic.sealed_until) - there
+                    assert not missing, f"sealed until {topic.sealed_until} without {missing}"
+
+    def check_append(self, row: dict[str, Any]) -> None:
+        """Asserts that a row has joined only parts of one text, or with `multiline` of texts that
+        belong together, and names their stream."""
+        texts = [CELLS.findall(line) for line in row["line"].split("\n")]
+        assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
+        assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"
+        for text in texts:
+            found = [self.parts[cell] for cell in text]
+            assert all(x.goes_on_in(y) for x, y in pairwise(found)), row
+            assert {x.stream for x in found} == {row["container_stream"]}, row
+            self.joined += len(text) - 1
+            if sum(map(len, texts)) < (self.lines_max or CONTAINER_LINES_MAX):
+                self.check_whole(text, found[-1])
+
+    def check_whole(self, text: list[str], last: Part) -> None:
+        """Asserts that the text has all its parts, if they came in time."""
+        follower = self.cell_after.get((last.file, last.number + 1))
+        if "patient" in self.faults and follower is not None:
+            assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"
+
+    def finish(self) -> None:
+        if self.rest:
+            self.world.files.append(PATH, self.rest)
+        self.rest = b""
+        self.settle()
+        rows, straddles, sums = self.load()
+        assert dict(rows) == dict.fromkeys(self.written, 1)
+        assert not self.world.losses()
+        assert not straddles
+        assert self.agent_sums() == sums, "the equation does not hold"
+        assert self.joined, "no two parts were joined"
+
+
+class Watched(Brokers):
+    """Brokers that show each appended row to the schedule."""
+
+    def __init__(self, schedule: Container) -> None:
+        super().__init__()
+        self._schedule = schedule
+
+    def append(self, sent: agent_world.Sent) -> int:
+        if sent.tp.topic == TOPIC and sent.base < 0:
+            for row in rows_of(records_of(sent.encoded)):
+                self._schedule.check_append(row)
+        return super().append(sent)
+
+
+def rows_of(log: list[Record]) -> list[dict[str, Any]]:
+    values = pa_binary([record.value[5:] for record in log])
+    rows: list[dict[str, Any]] = CODEC.decode(values).batch.to_pylist()
+    return rows
+
+
+def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
+    if not log:
+        return []
+    if tp.topic == TOPIC:
+        return [row["line"] for row in rows_of(log)]
+    rows = REJECTED_CODEC.decode(pa_binary([r.value[5:] for r in log])).batch.to_pylist()
+    return [row["line"].decode() for row in rows]
+
+
+@promise("2 framing", "2 intent")
+@pytest.mark.parametrize("partitioning", ["file", "spread"])
+@pytest.mark.parametrize("also", ["", "multiline"])
+def test_parts_of_a_containers_lines_are_neither_lost_nor_doubled(
+    partitioning: str, also: str, seeds: Seeds
+) -> None:
+    """If a runtime divides lines into parts, no part is lost or doubled because of kills, rotations
+    or changed settings, and only parts of the same text are joined."""
+    run_all(seeds(range(15_000, 15_008)), partitioning, also)
+
+
+@promise("2 framing")
+@pytest.mark.parametrize("also", ["", "multiline"])
+def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -> None:
+    """If the parts of a text come before `idle.flush.ms` has passed, they become one record, even
+    if the agent is killed between two parts."""
+    run_all(seeds(range(16_000, 16_010)), "file", "patient", also)
+
+
+def test_the_schedules_find_streams_that_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the agent joins parts of two streams, the same schedules lead to an error, and the model
+    notices this."""
+    monkeypatch.setattr(containers, "_differs", lambda lines: np.zeros(len(lines.streams), bool))
+    with pytest.raises(AssertionError, match="seed"):
+        run_all(range(15_000, 15_100), "file", "")
+
+
+def run_all(seeds: range, partitioning: str, *faults: str) -> None:
+    for seed in seeds:
+        run_traced(Container(seed, partitioning, frozenset(faults)), seed)
