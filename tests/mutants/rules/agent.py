@@ -468,6 +468,22 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a group takes the literal's characters before its stop",
+        "agent/parsing/delimited.py",
+        "np.maximum(scan.next(group.after[group.stop]) - group.stop, begin)",
+        "np.maximum(scan.next(group.after[group.stop]), begin)",
+        ("tests/unit/agent/parsing/test_delimited.py::test_groups_end_where_re2_ends_them",),
+    ),
+    Mutant(
+        "a stop that a literal repeats is taken for the next group's stop",
+        "agent/parsing/delimited.py",
+        """            if byte == self._stop:
+                self._index = self._index + 1
+""",
+        "",
+        ("tests/unit/agent/parsing/test_delimited.py::test_groups_end_where_re2_ends_them",),
+    ),
+    Mutant(
         "texts of containers are decoded before their parts are joined",
         "agent/batches/parsers.py",
         "    return ContainerParser(recipe.container, "
