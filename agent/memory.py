@@ -1,4 +1,4 @@
-"""Tells the C library how much freed memory the agent's process keeps.
+"""Tells the C library and Python's garbage collector how to manage the agent's memory.
 
 The agent fills and frees buffers of about a megabyte for each megabyte of lines. By default, glibc
 returns such memory to the kernel as soon as it is free, and the kernel clears it when it is used
@@ -9,6 +9,7 @@ quiet agent gives it back. Without glibc, the functions do nothing.
 from __future__ import annotations
 
 import ctypes
+import gc
 from typing import Final
 
 KEPT_BYTES: Final = 16 << 20
@@ -22,9 +23,20 @@ GIVE_BACK_S: Final = 60.0
 again.
 """
 
+GARBAGE_AFTER: Final = 200_000
+"""Python's garbage collector searches for reference cycles whenever there are this many new
+objects. The number is high, because imports and looks through the patterns make many objects but
+hardly any cycle.
+"""
+
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 _libc = ctypes.CDLL(None)
+
+
+def collect_seldom() -> None:
+    """Makes the garbage collector search seldom."""
+    gc.set_threshold(GARBAGE_AFTER)
 
 
 def keep_freed() -> None:

@@ -10,7 +10,6 @@ thread that serves the metrics only reads values.
 
 from __future__ import annotations
 
-import gc
 import json
 import signal
 import socket
@@ -71,12 +70,6 @@ CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
 """Seconds between two looks at the file that the setting `read.until` names."""
 
-GARBAGE_AFTER = 200_000
-"""Python's garbage collector searches for reference cycles whenever there are this many new
-objects. The number is high, because a look through the patterns makes many objects but hardly any
-cycle.
-"""
-
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
 does nothing else meanwhile.
@@ -112,7 +105,7 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
 
     configuration: where the settings come from, so that the agent can read them again.
     """
-    gc.set_threshold(GARBAGE_AFTER)
+    memory.collect_seldom()
     memory.keep_freed()
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
