@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from skidway.agent.parsing.byte_order import UTF_8 as UTF_8
 from skidway.agent.parsing.framing import Frames, Int64s
+from skidway.schemas.codec.text import is_ascii
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
@@ -45,6 +46,8 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
     """Returns the values as strings, and the rows whose values are not UTF-8. The strings of these
     rows are null.
     """
+    if is_ascii(values):
+        return values.view(pa.string()), np.empty(0, np.int64)
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:
