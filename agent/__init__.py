@@ -68,8 +68,9 @@ mutable state has one owner:
     loop.loop.Loop                the turn                          memory
     reloading.reloader.Reloader   settings that run; requests       memory; files in `reload/`
 
-A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
-logs looks for the records of at most SEARCH_BYTES of files. While RECORDS_MAX records that brokers
+A reading has at most READ_BYTES of a file, and the last reading of a turn begins before the turn
+has TURN_BYTES. One search of the brokers' logs looks for the records of at most SEARCH_BYTES of
+files. While RECORDS_MAX records that brokers
 refused are undecided, the agent reads nothing. While `buffer.memory` bytes of batches are
 unacknowledged, the agent also reads nothing. At most `max.open.files` descriptors are open. While
 the disk of the state is full, the agent reads and promises no more bytes.
@@ -93,6 +94,7 @@ Reading order, from the lowest package to the highest:
     accounts       what the audit is told
     loop           the turn: each turn does a part of the work of all packages above
     reloading      takes changed settings while the loop runs
+    memory         how much freed memory the process keeps
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

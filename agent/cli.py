@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import threading
 from importlib.abc import MetaPathFinder
@@ -32,6 +33,12 @@ DRAIN_S = 60.0
 
 def register(subparsers: Any) -> None:
     """Adds the command `agent` with its verbs."""
+    from skidway.agent import memory
+
+    # Both make the imports below cheaper. NumPy's library for matrices would start a thread for
+    # each core, and the threads would wait actively for work; the agent multiplies no matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    memory.collect_seldom()
     from skidway.agent.settings import AgentSettings
 
     noun = subparsers.add_parser(

@@ -10,7 +10,6 @@ thread that serves the metrics only reads values.
 
 from __future__ import annotations
 
-import gc
 import json
 import signal
 import socket
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skidway import log, systemd
-from skidway.agent import events
+from skidway.agent import events, memory
 from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.configuration import Configuration
@@ -71,12 +70,6 @@ CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
 """Seconds between two looks at the file that the setting `read.until` names."""
 
-GARBAGE_AFTER = 200_000
-"""Python's garbage collector searches for reference cycles whenever there are this many new
-objects. The number is high, because a look through the patterns makes many objects but hardly any
-cycle.
-"""
-
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
 does nothing else meanwhile.
@@ -112,7 +105,8 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
 
     configuration: where the settings come from, so that the agent can read them again.
     """
-    gc.set_threshold(GARBAGE_AFTER)
+    memory.collect_seldom()
+    memory.keep_freed()
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
     with ExitStack() as stack:
@@ -326,6 +320,7 @@ class RunningAgent:
         self._watch = Watch(_patterns(settings))
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
+        self._give_back_at: float | None = None  # None: since the last time, nothing was read
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
         self._bound = _topic_ids(found.destinations)
@@ -430,11 +425,21 @@ class RunningAgent:
         if now >= self._status_at:
             self._status_at = now + 1.0
             self._status.health = self._health(now)
+            self._mind_memory(now)
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_S
             self._refresh()
         if self.reloader is not None:
             self._mind_reloads(self.reloader, now)
+
+    def _mind_memory(self, now: float) -> None:
+        """If the agent has become quiet, gives freed memory back."""
+        if not self._loop.is_quiet:
+            if self._give_back_at is None:
+                self._give_back_at = now + memory.GIVE_BACK_S
+        elif self._give_back_at is not None and now >= self._give_back_at:
+            self._give_back_at = None
+            memory.give_back()
 
     def _mind_reloads(self, reloader: Reloader, now: float) -> None:
         """If a reload was asked for, begins it. If a reload has a result, applies or reports the

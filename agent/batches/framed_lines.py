@@ -16,7 +16,7 @@ from skidway.agent.parsing.byte_order import UTF_8, mark_of, marked
 from skidway.agent.parsing.framing import Framer, Frames, nul_bytes
 from skidway.agent.parsing.parser import NUL_BYTES, TOO_LONG, Reject
 from skidway.agent.values.intents import Reading
-from skidway.kafka.columns import Origins
+from skidway.kafka.columns import Origins, Pieces
 
 
 class FramedLines:
@@ -54,7 +54,7 @@ class FramedLines:
         return texts
 
     def records(
-        self, rows: Int64s, times: Int64s, values: pa.BinaryArray, keys: pa.BinaryArray | None
+        self, rows: Int64s, times: Int64s, values: Pieces, keys: pa.BinaryArray | None
     ) -> Records:
         owner = self.owner[rows]
         first = self.frames.first[rows] + self.shift[owner]

@@ -50,11 +50,11 @@ from skidway.agent.values.tracked import ReadingOutcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
-from skidway.kafka.columns import RECORD_OVERHEAD_MAX, cuts, encode
+from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Pieces, cuts, encode
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.codec import Codec, NotUtf8
-from skidway.schemas.wire import add_prefix
+from skidway.schemas.wire import prefix
 
 Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
@@ -284,31 +284,30 @@ class Press:
 
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
-    ) -> tuple[pa.BinaryArray, pa.BinaryArray | None, Int64s]:
+    ) -> tuple[Pieces, pa.BinaryArray | None, Int64s]:
         """Returns the values, the keys, and the rows of `parsed` that they come from. Adds a
         reject to `rejects` for each row that does not fit.
         """
-        datums, refused = self._codec.encode_rows_checked(parsed.batch)
-        fit = np.ones(len(parsed.rows), np.bool_)
+        datums, refused = self._codec.encode_pieces_checked(parsed.batch)
+        values = Pieces(prefix(self.recipe.schema.id), tuple(datums))
         for index, why in refused:
             reason = ENCODING if isinstance(why, NotUtf8) else SCHEMA
             rejects.append(Reject(int(parsed.rows[index]), reason, why))
-            fit[index] = False
-        values = add_prefix(self.recipe.schema.id, datums)
-        keys = None if self.recipe.key is None else _bytes(parsed.batch.column(self.recipe.key))
-        large = fit & ~self._fits_a_batch(values, keys)
-        for index in np.flatnonzero(large).tolist():
+        kept = np.delete(np.arange(len(parsed.rows)), [index for index, _ in refused])
+        keys = None
+        if self.recipe.key is not None:
+            keys = _bytes(parsed.batch.column(self.recipe.key))
+            keys = keys if not refused else keys.take(pa.array(kept))
+        fits = self._fits_a_batch(values, keys)
+        if fits.all():
+            return values, keys, kept
+        for index in kept[~fits].tolist():
             detail = "the record is larger than a batch may be"
             rejects.append(Reject(int(parsed.rows[index]), TOO_LONG, detail))
-        kept = np.flatnonzero(fit & ~large)
-        if len(kept) < len(fit):
-            values = values.take(pa.array(kept))
-            keys = None if keys is None else keys.take(pa.array(kept))
-        return values, keys, kept
+        rows = np.flatnonzero(fits)
+        return values.take(rows), None if keys is None else keys.take(pa.array(rows)), kept[rows]
 
-    def _fits_a_batch(
-        self, values: pa.BinaryArray, keys: pa.BinaryArray | None
-    ) -> npt.NDArray[np.bool_]:
+    def _fits_a_batch(self, values: Pieces, keys: pa.BinaryArray | None) -> npt.NDArray[np.bool_]:
         size = sizes_of(values, keys) + HEADER_BYTES + RECORD_OVERHEAD_MAX
         fits: npt.NDArray[np.bool_] = size <= self._limit(self.recipe.data)
         return fits
@@ -326,7 +325,7 @@ class Press:
             first=np.array([line.first for line in lines], np.int64),
             length=np.array([line.length for line in lines], np.int64),
             times=np.full(len(lines), read_ms, np.int64),
-            values=add_prefix(self.recipe.rejected_schema.id, datums),
+            values=Pieces(prefix(self.recipe.rejected_schema.id), (datums,)),
         )
 
     def _partitions(self, records: Records) -> Partitions:
@@ -367,7 +366,7 @@ class Press:
 
     def _batch(self, agent: int, records: Records, rows: slice | Int64s) -> EncodedBatch:
         return encode(
-            _rows_of(records.values, rows),
+            records.values.take(rows),
             records.times[rows],
             origins=records.origins(agent, rows),
             keys=None if records.keys is None else _rows_of(records.keys, rows),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.agent.parsing import lines as line_columns
-from skidway.kafka.columns import Origins
+from skidway.kafka.columns import Origins, Pieces
 
 Int64s = npt.NDArray[np.int64]
 
@@ -26,7 +26,7 @@ class Records:
     first: Int64s
     length: Int64s
     times: Int64s
-    values: pa.BinaryArray
+    values: Pieces
     keys: pa.BinaryArray | None = None
 
     def __len__(self) -> int:
@@ -49,9 +49,9 @@ class Records:
         return Origins(agents, self.file[rows], first, self.length[rows])
 
 
-def sizes_of(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> Int64s:
+def sizes_of(values: Pieces, keys: pa.BinaryArray | None) -> Int64s:
     """The bytes of each value together with its key."""
-    size = line_columns.sizes(values)
+    size = values.sizes
     return size if keys is None else size + line_columns.sizes(keys)
 
 

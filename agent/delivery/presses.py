@@ -18,6 +18,7 @@ from skidway.agent.cluster.topics import Topics
 from skidway.agent.delivery.outbound import Outbound
 from skidway.agent.delivery.read_back import Records, outcome_of
 from skidway.agent.files.reading import Taken
+from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
@@ -29,6 +30,11 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 PRESSES_MAX = 64
+
+TOGETHER_BYTES = READ_BYTES
+"""Readings that have more bytes together are not pressed together, because the press needs much
+memory for each line that it rejects.
+"""
 
 
 class Presses:
@@ -153,14 +159,17 @@ def _begins_labels(one: Taken) -> bool:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Groups neighbouring readings that have the same recipe and moment of reading. The readings of
-    a group are pressed into batches together. An over-long line is a group of its own.
+    """Groups neighbouring readings that have the same recipe and moment of reading, and at most
+    TOGETHER_BYTES. The readings of a group are pressed into batches together. An over-long line is
+    a group of its own.
     """
     group: list[Taken] = []
+    size = 0
     for one in taken:
-        if group and not _go_together(group[-1], one):
+        size += len(one.reading.data)
+        if group and (size > TOGETHER_BYTES or not _go_together(group[-1], one)):
             yield group
-            group = []
+            group, size = [], len(one.reading.data)
         group.append(one)
     if group:
         yield group

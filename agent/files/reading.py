@@ -1,8 +1,9 @@
 """Makes readings of tracked files, and treats all files fairly. A reading is the bytes that one
 intent promises.
 
-Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
-not delay the other files. Every read begins a little before the read position. If the bytes before
+Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
+does not delay the other files. If there is room for more bytes in the turn, it reads again from the
+files that have more. Every read begins a little before the read position. If the bytes before
 the read position are not those that were read last time, the file was rewritten, or was cut and has
 grown again. Such a file gets a new file id.
 
@@ -149,22 +150,24 @@ class FileReader:
         """Makes this turn's readings. The readings' intents get numbers from `sequence` + 1 on."""
         taken: list[Taken] = []
         room = TURN_BYTES
-        waiting: list[TrackedFile] = []
-        for _ in range(min(len(self._ready), TURN_FILES)):
-            if room <= 0:
+        later: list[TrackedFile] = []
+        for _ in range(TURN_FILES):
+            if room <= 0 or not self._ready:
                 break
             tracked = self._ready.pop(next(iter(self._ready)))
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
-            if not self._may_read(tracked):
-                waiting.append(tracked)
-                continue
-            one = self._read_one(tracked, now, read_ms, sequence + 1)
+            one = None
+            if self._may_read(tracked):
+                one = self._read_one(tracked, now, read_ms, sequence + len(taken) + 1)
+            else:
+                later.append(tracked)
             if one is not None:
-                sequence += 1
                 room -= len(one.reading.data)
                 taken.append(one)
-        for tracked in waiting:
+            elif self._ready.pop(tracked.file, None) is not None:
+                later.append(tracked)  # this turn has looked at it, and found nothing to send
+        for tracked in later:
             self.wake(tracked)
         return taken
 

@@ -236,7 +236,7 @@ class Loop:
         now = self._clock.monotonic()
         if self._unwritten is not None:
             return PATIENCE_S
-        if self.is_settled and self.reader.is_quiet and not self.is_stopping:
+        if self.is_quiet and not self.is_stopping:
             return min(max(self._looks.in_s(now), 0.0), PATIENCE_QUIET_S)
         if self.outbound.has_room and not self.is_stopping:
             if self._replay.can_go_on or self._inquiry.has_news or self._refused.has_news:
@@ -245,6 +245,11 @@ class Loop:
                 return max(self._read_at - now, 0.0)
         is_busy = self.reader.is_active or not (self._inquiry.is_over and self._refused.is_over)
         return LOOK_AGAIN_S if is_busy else PATIENCE_S
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the loop has nothing to read and nothing to send."""
+        return self.is_settled and self.reader.is_quiet
 
     @property
     def reading_back(self) -> dict[str, object] | None:

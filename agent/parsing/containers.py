@@ -26,9 +26,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from skidway.agent.parsing import delimited
 from skidway.agent.parsing.framing import Booleans, Int64s, LineFramer
 from skidway.agent.parsing.json_lines import DEPTH_MAX
-from skidway.agent.parsing.lines import sizes, slices
+from skidway.agent.parsing.lines import sizes, slices, spans
 from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject, in_places
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
@@ -44,6 +45,11 @@ FIELDS: Final = (STREAM, TIME)
 _CRI_LINE: Final = (
     r"(?s)\A(?P<time>[0-9T:.Z+-]+) (?P<stream>stdout|stderr) (?P<tag>[PF])\S*(?: (?P<text>.*))?\z"
 )
+_PLAIN_CRI_LINE: Final = delimited.compiled(
+    r"(?P<time>\S+) (?P<stream>\S+) (?P<tag>\S+) (?P<text>.*)", dot_all=True
+)
+_STREAMS: Final = pa.array([b"stdout", b"stderr"])
+_IS_OF_TIME: Final = np.isin(np.arange(256), list(b"0123456789T:.Z+-"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
 """A string, or the beginning of one that does not end. So no byte of a line is read twice."""
 _RFC3339: Final = TimeFormat("rfc3339")
@@ -143,6 +149,8 @@ def without_fields(schema: pa.Schema) -> pa.Schema:
 
 def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
     """The lines of records, and for each record the index of its first line."""
+    if not any(byte in spans(records)[0][:-1] for byte in (b"\n", b"\r", b"\0")):
+        return records, np.arange(len(records))  # each record is one line
     lengths = sizes(records)
     data = b"\n".join([*records.to_pylist(), b""]) if len(records) else b""
     ends = np.cumsum(lengths + 1)
@@ -186,12 +194,36 @@ def _differs(lines: Unwrapped) -> Booleans:
 
 
 def _unwrap_cri(lines: pa.BinaryArray) -> Unwrapped:
+    plain = _unwrap_plain_cri(lines) if len(lines) else None
+    if plain is not None:
+        return plain
     found = pc.extract_regex(lines, _CRI_LINE)
     times, streams, tags, texts = (
         pc.fill_null(found.field(name), b"") for name in ("time", "stream", "tag", "text")
     )
     is_part = np.asarray(pc.equal(tags, b"P"))
     return Unwrapped(texts, streams, times, is_part, np.asarray(found.is_valid()))
+
+
+def _unwrap_plain_cri(lines: pa.BinaryArray) -> Unwrapped | None:
+    """Does the same without RE2, several times faster. None if a line is not plain: if it is in
+    another format, or lacks the blank after its tag.
+    """
+    assert _PLAIN_CRI_LINE is not None  # its groups end in one way
+    found = _PLAIN_CRI_LINE.find(lines.view(pa.string()))
+    times, streams, tags, texts = (
+        found.columns[name].view(pa.binary()) for name in ("time", "stream", "tag", "text")
+    )
+    is_part, is_whole = pc.starts_with(tags, b"P"), pc.starts_with(tags, b"F")
+    is_plain = (
+        found.matched.all()
+        and pc.all(pc.is_in(streams, _STREAMS)).as_py()
+        and pc.all(pc.or_(is_part, is_whole)).as_py()
+        and _IS_OF_TIME[np.frombuffer(times.buffers()[2], np.uint8)].all()
+    )
+    if not is_plain:
+        return None
+    return Unwrapped(texts, streams, times, np.asarray(is_part), found.matched)
 
 
 def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:

@@ -3,13 +3,15 @@ r"""Finds the groups of simple patterns by their delimiters, several times faste
 A pattern is simple if it is a sequence of named groups with literal text between them, and if each
 group can end in one way only:
 
-    \S+, \d+, [^x]+    with a literal after it whose first character the group cannot contain, or at
-                       the end of the pattern
+    \S+, \d+, [^x]+    with a literal after it that has a character which the group cannot contain,
+                       or at the end of the pattern
     .*, .+             at the end of the pattern
 
-So each group ends at the first place at which the next literal's first character is found. The
-result is always the same as that of RE2; a property test compares the two. For patterns that are
-not simple, the regex parser uses RE2.
+The first such character of the literal is the group's stop. In `(?P<name>[^ ]+): `, the stop is the
+blank. Wherever the group begins, the next stop in the line belongs to the literal. So the group can
+only end at one place: as many characters before the stop as the literal has before it. The result
+is always the same as that of RE2; a property test compares the two. For patterns that are not
+simple, the regex parser uses RE2.
 
 All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
 lines. In this list, the scan then looks up the next place for each line.
@@ -47,12 +49,14 @@ _LITERAL = re.compile(r"(?:[\w <>:;,=/\"'@#%&!~`-]|\\[\]\[(){}.*+?|^$/\\\"'-])+"
 @dataclass(frozen=True, slots=True)
 class _Group:
     """A group. kind: its pattern, such as `\\d+`. after: the literal that follows the group; empty
-    if the group is at the end of the pattern.
+    if the group is at the end of the pattern. stop: the index in `after` of the first character
+    that the group cannot contain; None if there is no such character.
     """
 
     name: str
     kind: str
     after: bytes
+    stop: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +89,25 @@ class DelimitedPattern:
         return Found(columns, scan.good)
 
     def _group(self, scan: _Scan, group: _Group) -> tuple[Int64s, Int64s]:
-        begin = scan.at
-        until = scan.next(group.after[0]) if group.after else scan.end
-        scan.good &= until < scan.end if group.after else True
+        begin, until = scan.at, scan.end
+        if group.stop is not None:
+            until = np.maximum(scan.next(group.after[group.stop]) - group.stop, begin)
         if group.kind != _REST:
             scan.good &= until > begin
         if group.kind == _NOT_BLANK:
-            scan.refuse(_BLANK.replace(group.after[:1], b""), begin, until)
+            stop = b"" if group.stop is None else group.after[group.stop :][:1]
+            scan.refuse(_BLANK.replace(stop, b""), begin, until)  # none of the stops is in between
         elif group.kind in (_REST, _SOME_REST) and not self._dot_all:
             scan.refuse(b"\n", begin, until)
         elif group.kind == _DIGITS:
             scan.require_digits(begin, until)
-        elif group.kind[:2] == "[^" and not group.after:
+        elif group.kind[:2] == "[^" and group.stop is None:
             scan.refuse(group.kind[-3].encode(), begin, until)
         scan.at = until
-        scan.take(group.after)
+        if group.stop is not None:
+            scan.take(group.after[: group.stop])
+            scan.take_stop()
+            scan.take(group.after[group.stop + 1 :])
         return begin, until
 
 
@@ -115,8 +123,8 @@ def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
         if found is None:
             return None
         after, at = _literal(text, found.end())
-        groups.append(_Group(found["name"], found["kind"], after))
-        if not _ends_in_one_way(groups[-1], is_last=at == len(text)):
+        groups.append(_Group(found["name"], found["kind"], after, _stop(found["kind"], after)))
+        if groups[-1].stop is None and (after or at < len(text)):
             return None
     names = {group.name for group in groups}
     return DelimitedPattern(before, groups, dot_all=dot_all) if len(names) == len(groups) else None
@@ -130,14 +138,17 @@ def _literal(text: str, at: int) -> tuple[bytes, int]:
     return re.sub(r"\\(.)", r"\1", found[0]).encode(), found.end()
 
 
-def _ends_in_one_way(group: _Group, *, is_last: bool) -> bool:
-    if not group.after:
-        return is_last
-    if group.kind == _NOT_BLANK:
-        return group.after[:1] in _BLANK
-    if group.kind == _DIGITS:
-        return not group.after[:1].isdigit()
-    return group.kind[:2] == "[^" and group.after[:1] == group.kind[-3].encode()
+def _stop(kind: str, after: bytes) -> int | None:
+    """The index of the first character of a literal that a group cannot contain."""
+    if kind == _NOT_BLANK:
+        stops = _BLANK
+    elif kind == _DIGITS:
+        stops = bytes(set(after) - set(b"0123456789"))
+    elif kind in (_REST, _SOME_REST):
+        return None
+    else:
+        stops = kind[-3].encode()
+    return next((index for index, char in enumerate(after) if char in stops), None)
 
 
 class _Scan:
@@ -149,29 +160,43 @@ class _Scan:
         self._text, self._data = data, np.frombuffer(data, np.uint8)
         self.at, self.end, self.good = at, end, good
         self._found: dict[int, Int64s] = {}
+        self._stop: int | None = None
+        self._index = at  # for each line, the index in the stop's places of the next stop
 
-    def next(self, byte: int) -> Int64s:
-        """The first place of a byte at or after each line's place; the line's end if there is
-        none."""
-        places = self._places(byte)
-        return np.minimum(places[np.searchsorted(places, self.at)], self.end)
+    def next(self, stop: int) -> Int64s:
+        """The first place of a byte at or after each line's place. A line without such a place does
+        not match; for this line, returns its end.
+        """
+        places = self._places(stop)
+        if stop != self._stop:
+            self._stop, self._index = stop, np.searchsorted(places, self.at)
+        found = np.minimum(places.take(self._index, mode="clip"), self.end)
+        self.good &= found < self.end
+        return found
+
+    def take_stop(self) -> None:
+        """Moves each line's place past the byte that `next` has found there."""
+        self.at = np.minimum(self.at + 1, self.end)
+        self._index = self._index + 1
 
     def take(self, literal: bytes) -> None:
         """Moves each line's place past a literal. A line that has other bytes at its place does not
         match.
         """
         for byte in literal:
-            inside = self.at < self.end
-            self.good &= inside
+            self.good &= self.at < self.end
             self.good &= self._data.take(self.at, mode="clip") == byte
             self.at = np.minimum(self.at + 1, self.end)
+            if byte == self._stop:
+                self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
         """Makes lines that have one of the bytes between these places not match."""
         controls = self._controls()
-        table = np.zeros(_PRINTABLE, np.bool_)
-        table[[each for each in bytes_ if each < _PRINTABLE]] = True
-        self._refuse(controls[table[self._data[controls]]], first, end)
+        if len(controls):
+            table = np.zeros(_PRINTABLE, np.bool_)
+            table[[each for each in bytes_ if each < _PRINTABLE]] = True
+            self._refuse(controls[table[self._data[controls]]], first, end)
         for byte in bytes_:
             if byte >= _PRINTABLE:
                 self._refuse(self._places(byte), first, end)
@@ -192,7 +217,10 @@ class _Scan:
         """All places of control characters, which are few in most logs."""
         places = self._found.get(-1)
         if places is None:
-            places = self._found[-1] = np.flatnonzero(self._data < _PRINTABLE)
+            is_control = self._data[:-1] < _PRINTABLE  # without the last byte, a line end
+            # For most logs, `any` is faster than to look for the places.
+            places = np.flatnonzero(is_control) if is_control.any() else np.empty(0, np.int64)
+            self._found[-1] = places
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:

@@ -82,6 +82,12 @@ class Frames:
         """The number of bytes of each record, with its terminator."""
         return self.end - self.first
 
+    def behind(self, row: int) -> Frames:
+        """The records from a row on."""
+        is_hole = None if self.is_hole is None else self.is_hole[row:]
+        first, content_end, end = self.first[row:], self.content_end[row:], self.end[row:]
+        return replace(self, first=first, content_end=content_end, end=end, is_hole=is_hole)
+
 
 class Framer(Protocol):
     """Divides bytes into records."""

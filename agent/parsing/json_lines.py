@@ -119,7 +119,7 @@ class JsonParser:
         good = np.ones(len(rows), np.bool_)
         extra = self._unknown(objects)
         columns = [
-            _column([o.get(field.name, default) for o in objects], field, now_ms)
+            _column(_members(objects, field.name, default), field, now_ms)
             for field, default in self._fields
         ]
         for (field, _), (_, unfit) in zip(self._fields, columns, strict=True):
@@ -183,22 +183,44 @@ def _objects(
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
-    may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE).to_pylist()
-    for row, (text, is_odd) in enumerate(zip(strings.to_pylist(), may_be_infinite, strict=True)):
+    scan = _DECODER.scan_once  # takes half the time of `decode`
+    texts = strings.to_pylist()
+    for row, (text, is_odd) in enumerate(zip(texts, _is_odd(strings), strict=True)):
         if text is None:
             continue
-        decode = _EXACT_DECODER.decode if is_odd else _DECODER.decode
         try:
-            value = decode(text) if _is_shallow(text) else _too_deep()
-        except ValueError as error:
-            rejects.append(Reject(row, NOT_JSON, f"the line is not JSON: {error}"[:200]))
-            continue
+            value, end = (None, -1) if is_odd else scan(text, 0)
+        except (StopIteration, ValueError):
+            end = -1
+        if end != len(text):
+            try:
+                value = _decoded(text)
+            except ValueError as error:
+                rejects.append(Reject(row, NOT_JSON, f"the line is not JSON: {error}"[:200]))
+                continue
         if type(value) is dict:
             rows.append(row)
             objects.append(value)
         else:
             rejects.append(Reject(row, NOT_JSON, "the line is JSON, but no object"))
     return rows, objects
+
+
+def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any]:
+    return [each.get(name, default) for each in objects]
+
+
+def _is_odd(strings: pa.StringArray) -> list[bool | None]:
+    """Which texts may have a number that becomes infinite, or may be nested too deep."""
+    brackets = pc.add(pc.count_substring(strings, "["), pc.count_substring(strings, "{"))
+    may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE)
+    is_odd: list[bool | None] = pc.or_(may_be_infinite, pc.greater(brackets, DEPTH_MAX)).to_pylist()
+    return is_odd
+
+
+def _decoded(text: str) -> Any:
+    """The value of a JSON text, with blanks around it. Raises ValueError."""
+    return _EXACT_DECODER.decode(text) if _is_shallow(text) else _too_deep()
 
 
 def _is_shallow(text: str) -> bool:
@@ -234,7 +256,7 @@ def _finite(text: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_DECODER: Any = json.JSONDecoder(parse_constant=_refuse_constant)
 _EXACT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _MAY_BE_INFINITE = r"[eE]\+?[0-9]{3}|[0-9]{200}"
 """Each line with a number that becomes infinite matches this pattern. Only the lines that match are

@@ -8,22 +8,12 @@ import pyarrow as pa
 
 from skidway.agent.parsing.byte_order import UTF_8 as UTF_8
 from skidway.agent.parsing.framing import Frames, Int64s
+from skidway.schemas.codec.text import is_ascii
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
     """The value of every record, that is, its bytes without the terminator."""
-    if len(frames) == 0:
-        return pa.array([], pa.binary())
-    terminators = frames.end - frames.content_end
-    least, most = int(terminators.min()), int(terminators.max())
-    if least != most or least == 0 or not frames.are_lines or frames.unit > 1:
-        return slices(data, frames.first, frames.content_end)
-    # All records have the same terminator. The terminator's bytes occur nowhere else, so every
-    # occurrence of these bytes can be removed.
-    values = data.replace(b"\n" if least == 1 else b"\r\n", b"")
-    bounds = np.zeros(len(frames) + 1, np.int32)
-    np.cumsum(frames.content_end - frames.first, out=bounds[1:])
-    return _array(bounds, values, len(frames))
+    return slices(data, frames.first, frames.content_end)
 
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
@@ -45,6 +35,8 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
     """Returns the values as strings, and the rows whose values are not UTF-8. The strings of these
     rows are null.
     """
+    if is_ascii(values):
+        return values.view(pa.string()), np.empty(0, np.int64)
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:

@@ -46,6 +46,11 @@ START: Final = "start"
 CONTINUATION: Final = "continuation"
 END: Final = "end"
 
+LOOK_BACK_BYTES: Final = 1 << 16
+"""To find the last record of a range, the framer first looks only at this many bytes at the range's
+end. Only if no record begins there does it look at all bytes.
+"""
+
 CONTAINER_LINES_MAX: Final = 1_000
 """How many parts of a container's line are joined at most."""
 
@@ -157,7 +162,14 @@ class JoiningFramer:
         if end == 0:
             return 0
         lines = self.lines.frame(data[:end], np.array([end]))
-        joints = self._joints(data, lines)
+        tail = lines.behind(int(np.searchsorted(lines.first, end - LOOK_BACK_BYTES)))
+        joints = self._joints(data, tail)
+        if len(tail) == len(lines) or joints.begins[1:].any():
+            lines = tail
+        else:
+            joints = self._joints(data, lines)
+        # The first of the lines may seem to begin a record because the line before it is missing.
+        # This does not matter: a later line begins a record, or the range begins with the first.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

@@ -11,6 +11,9 @@ input to the next path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
+A caller that puts more bytes around datums can ask for their pieces. Then a record that is only a
+text is encoded by the path `columns`, which does not copy the text.
+
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by
 one, and all other columns as usual. The codec can decode datums of such a schema, but not encode

@@ -20,7 +20,7 @@ from skidway.schemas.codec.fast_path import FastPath, NotProven, wire_columns
 from skidway.schemas.codec.reading import read_columns, reader_of
 from skidway.schemas.codec.rows import Rows
 from skidway.schemas.codec.spreading import spread
-from skidway.schemas.codec.writing import TooLong, joined, writer_of
+from skidway.schemas.codec.writing import Fragment, TooLong, joined, writer_of
 
 BATCH_BYTES_MAX: Final = 1 << 30
 """A batch may take at most this many bytes in memory, so that no array of datums exceeds Arrow's
@@ -76,6 +76,7 @@ class Codec:
         self._fast = FastPath(columns) if columns else None
         self._readers = [reader_of(each.type, column.type) for each, column in pairs]
         self._writers = [writer_of(each.type) for each, _ in pairs]
+        self._is_text = [each.type.kind for each in self._record.fields] == ["string"]
         self._has_items = bool(item_types(self._record) or self._leading_back)
         self._rows = Rows(self._record, self.arrow_schema)
         metrics.made(self.path)
@@ -121,19 +122,42 @@ class Codec:
         and fields do not match, or if the batch is larger than `BATCH_BYTES_MAX`. Raises
         `SchemaUnsupported` if the schema contains itself (`check_encodes`).
         """
+        columns, rows, refused = self._checked(batch)
+        datums = self._datums(columns, rows)
+        if not refused:
+            return datums, []
+        fit = np.ones(batch.num_rows, bool)
+        fit[[index for index, _ in refused]] = False
+        return spread(datums, fit), refused
+
+    def encode_pieces_checked(self, batch: pa.RecordBatch) -> tuple[list[pa.BinaryArray], Refused]:
+        """Returns columns of bytes, and (index, reason) for each refused row. Joined row by row,
+        the columns are the datums of the rows that are not refused. A text, with its length before
+        it, stays in two pieces: so a caller that puts more bytes around the datum copies the text
+        only once.
+
+        Fills missing columns and raises errors like `encode_rows_checked`.
+        """
+        columns, rows, refused = self._checked(batch)
+        if self._is_text:
+            return self._fragments(columns, rows), refused
+        return [self._datums(columns, rows)], refused
+
+    def _checked(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], int, Refused]:
+        """Returns the columns of the rows that fit the schema, the number of these rows, and the
+        other rows."""
         self.check_encodes()
         if batch.nbytes > BATCH_BYTES_MAX:
             raise ColumnsRefused(f"A batch has {batch.nbytes} bytes, more than {BATCH_BYTES_MAX}.")
         columns, faults = conform(batch, self._record, self.arrow_schema)
         if not faults:
-            return self._datums(columns, batch.num_rows), []
+            return columns, batch.num_rows, []
         metrics.refused("encode", len(faults))
         fit = np.ones(batch.num_rows, bool)
         fit[list(faults)] = False
         kept = np.flatnonzero(fit)
         rows = pa.array(kept)
-        datums = self._datums([each.take(rows) for each in columns], len(kept))
-        return spread(datums, fit), sorted(faults.items())
+        return [each.take(rows) for each in columns], len(kept), sorted(faults.items())
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
         """Returns the rows of all good datums, and the index and reason of each bad datum. A null
@@ -206,17 +230,19 @@ class Codec:
             else:
                 metrics.datums("encode", metrics.PYRUHVRO, rows)
                 return datums
+        try:
+            return joined(self._fragments(columns, rows), rows)
+        except TooLong as error:
+            raise ColumnsRefused(str(error)) from None
+
+    def _fragments(self, columns: list[pa.Array], rows: int) -> list[Fragment]:
         fragments = [
             fragment
             for writer, column in zip(self._writers, columns, strict=True)
             for fragment in writer(column)
         ]
-        try:
-            datums = joined(fragments, rows)
-        except TooLong as error:
-            raise ColumnsRefused(str(error)) from None
         metrics.datums("encode", metrics.COLUMNS, rows)
-        return datums
+        return fragments
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:

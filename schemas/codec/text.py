@@ -15,12 +15,24 @@ def utf8_faults(array: pa.Array) -> Mask | None:
     """Returns a mask of the elements of a string array that are not UTF-8. Returns None if all
     elements are UTF-8. A null counts as UTF-8."""
     raw = array.view(pa.binary())
+    if is_ascii(raw):
+        return None
     try:
         raw.cast(pa.string())
     except pa.ArrowInvalid:
         faults = np.fromiter((not _is_utf8(each) for each in raw.to_pylist()), bool, len(raw))
         return faults if faults.any() else None
     return None
+
+
+def is_ascii(array: pa.BinaryArray) -> bool:
+    """Returns whether all bytes of an array are ASCII. Most texts are, and this takes a tenth of
+    the time in which Arrow checks UTF-8. The bytes of nulls count, too."""
+    if not len(array) or array.buffers()[2] is None:
+        return True
+    bounds = np.frombuffer(array.buffers()[1], np.int32)[array.offset :]
+    data = np.frombuffer(array.buffers()[2], np.uint8)[bounds[0] : bounds[len(array)]]
+    return not len(data) or bool(data.max() < 128)
 
 
 def repeated_keys(keys: pa.StringArray, rows: Any) -> Mask:

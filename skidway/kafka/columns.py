@@ -20,7 +20,7 @@ from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
 from skidway.kafka.record_decoding import Parsed, cut, parse
 from skidway.kafka.record_encoding import check_columns, records_of
 from skidway.kafka.record_headers import headers_column
-from skidway.kafka.record_layout import RECORD_OVERHEAD_MAX, Bools, Int64s, Origins
+from skidway.kafka.record_layout import RECORD_OVERHEAD_MAX, Bools, Int64s, Origins, Pieces
 
 __all__ = [
     "RECORD_OVERHEAD_MAX",
@@ -30,6 +30,7 @@ __all__ = [
     "HeaderColumns",
     "Int64s",
     "Origins",
+    "Pieces",
     "UnpackedBatch",
     "cuts",
     "decode",
@@ -75,15 +76,15 @@ class HeaderColumns(NamedTuple):
 
 
 def encode(
-    values: pa.BinaryArray,
+    values: pa.BinaryArray | Pieces,
     timestamps: Int64s,
     *,
     origins: Origins | None = None,
     keys: pa.BinaryArray | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> EncodedBatch:
-    """Encodes all rows as one batch; values and keys may be null. Encoding the same rows again
-    produces the same bytes.
+    """Encodes all rows as one batch. Keys may be null, and values, too, if they are an array.
+    Encoding the same rows again produces the same bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
     there are no rows, if the columns have different lengths, or if the batch has 2 GiB or more.

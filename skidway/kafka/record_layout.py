@@ -52,6 +52,48 @@ class Origins:
     length: Int64s
 
 
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The values of records, in pieces that are joined only when the records are encoded. Each
+    value consists of `front`, which all values have in common, and of the row's element of each
+    column. The columns have no nulls.
+    """
+
+    front: bytes
+    columns: tuple[pa.BinaryArray, ...]
+
+    def __len__(self) -> int:
+        count: int = len(self.columns[0])
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values, and some more for the bounds of the columns' elements."""
+        total: int = sum(column.nbytes for column in self.columns)
+        return len(self.front) * len(self) + total
+
+    @property
+    def sizes(self) -> Int64s:
+        """The bytes of each value."""
+        sizes = np.full(len(self), len(self.front), np.int64)
+        for column in self.columns:
+            sizes += sizes_of(column)
+        return sizes
+
+    def take(self, rows: slice | Int64s) -> Pieces:
+        """The values of some of the rows."""
+        if isinstance(rows, slice):
+            return Pieces(self.front, tuple(column[rows] for column in self.columns))
+        indices = pa.array(rows)
+        return Pieces(self.front, tuple(column.take(indices) for column in self.columns))
+
+
+def sizes_of(column: pa.BinaryArray) -> Int64s:
+    """The bytes of each element of a column without nulls."""
+    bounds = np.frombuffer(column.buffers()[1], np.int32)
+    return np.diff(bounds[column.offset : column.offset + len(column) + 1]).astype(np.int64)
+
+
 def binary_array(bounds: npt.NDArray[np.int32], data: Any, count: int) -> pa.BinaryArray:
     """Returns an array with the int32 offsets `bounds` and the bytes `data`; neither is copied."""
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]

@@ -468,6 +468,39 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a group takes the literal's characters before its stop",
+        "agent/parsing/delimited.py",
+        "np.maximum(scan.next(group.after[group.stop]) - group.stop, begin)",
+        "np.maximum(scan.next(group.after[group.stop]), begin)",
+        ("tests/unit/agent/parsing/test_delimited.py::test_groups_end_where_re2_ends_them",),
+    ),
+    Mutant(
+        "a stop that a literal repeats is taken for the next group's stop",
+        "agent/parsing/delimited.py",
+        """            if byte == self._stop:
+                self._index = self._index + 1
+""",
+        "",
+        ("tests/unit/agent/parsing/test_delimited.py::test_groups_end_where_re2_ends_them",),
+    ),
+    Mutant(
+        "the first of the last lines is believed to begin a record",
+        "agent/parsing/multiline.py",
+        "joints.begins[1:].any()",
+        "joints.begins.any()",
+        (
+            "tests/unit/agent/parsing/test_look_back.py"
+            "::test_the_last_lines_decide_where_whole_records_end",
+        ),
+    ),
+    Mutant(
+        "a plain line of a container may begin with any word",
+        "agent/parsing/containers.py",
+        "        and _IS_OF_TIME[np.frombuffer(times.buffers()[2], np.uint8)].all()\n",
+        "",
+        ("tests/unit/agent/parsing/test_plain_cri.py::test_lines_are_taken_apart_as_by_re2",),
+    ),
+    Mutant(
         "texts of containers are decoded before their parts are joined",
         "agent/batches/parsers.py",
         "    return ContainerParser(recipe.container, "

@@ -23,6 +23,8 @@ from support.promises import promise
         r"(?P<a>\d+)-(?P<b>\d+) (?P<c>.+)",
         r"\[(?P<a>[^\]]+)\] (?P<b>[^:]+): (?P<c>.*)",
         r"(?P<a>\S+) - \"(?P<b>[^\"]+)\" end",
+        r"(?P<a>[^ ]+): (?P<b>\S+): (?P<c>.*)",
+        r"(?P<a>\d+)0-(?P<b>[^x]+)yyxx(?P<c>\d+)",
     ],
 )
 def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
@@ -34,11 +36,12 @@ def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
     "pattern",
     [
         r"(?P<a>\S+)(?P<b>.*)",
-        r"(?P<a>\S+): (?P<b>.*)",
+        r"(?P<a>\S+):(?P<b>.*)",
         r"(?P<a>.*) (?P<b>\S+)",
         r"(?P<a>\S+) +(?P<b>\S+)",
         r"(?P<a>\d+)0(?P<b>\d+)",
         r"(?P<a>[^:]+) (?P<b>.*)",
+        r"(?P<a>[^:]+)-(?P<b>[^ ]+):",
         r"(?P<a>[^\s]+) (?P<b>.*)",
         r"(?P<a>\S+)?",
         r"(?P<a>\S+) (?:x|y)",
@@ -66,6 +69,13 @@ def test_patterns_with_several_ways_are_left_to_re2(pattern: str) -> None:
         (r"(?P<a>[^:]+): (?P<b>[^x]+)", "a: bx"),
         (r"\[(?P<a>\S+)", "a"),
         (r"(?P<a>\S+) end", "a end of it"),
+        (r"(?P<a>[^ ]+): (?P<b>.*)", ": b"),
+        (r"(?P<a>[^ ]+): (?P<b>.*)", "a b: c"),
+        (r"(?P<a>[^ ]+): (?P<b>.*)", "a:"),
+        (r"(?P<a>\S+): (?P<b>.*)", "a\tb: c"),
+        (r"(?P<a>\S+) (?P<b>\S+)", "a b c"),
+        (r"(?P<a>\d+)0-(?P<b>.*)", "0-"),
+        (r"(?P<a>\S+) x (?P<b>\S+) (?P<c>.*)", "a x b"),
     ],
 )
 def test_what_re2_does_not_match_does_not_match(pattern: str, line: str) -> None:
@@ -77,11 +87,32 @@ def test_what_re2_does_not_match_does_not_match(pattern: str, line: str) -> None
     assert pc.extract_regex(lines, anchored(pattern)).to_pylist() == [None]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (r"(?P<a>[^ ]+): (?P<b>.*)", "a:b: c: d"),
+        (r"(?P<a>\S+) x (?P<b>\S+) (?P<c>.*)", "a x b c d"),
+        (r"(?P<a>\S+) (?P<b>[^:]+):(?P<c>\S+) (?P<d>\S+)", "a b c:d e"),
+        (r"(?P<a>\d+)0-(?P<b>[^x]+)-x(?P<c>\d+)", "100-a--x3"),
+    ],
+)
+def test_groups_end_where_re2_ends_them(pattern: str, line: str) -> None:
+    """If a line matches a simple pattern, its groups have the same texts as with RE2."""
+    lines = pa.array([line])
+    simple = compiled(pattern)
+    assert simple is not None
+    found = simple.find(lines)
+    (expected,) = pc.extract_regex(lines, anchored(pattern)).to_pylist()
+    assert found.matched.tolist() == [True]
+    assert {name: column[0].as_py() for name, column in found.columns.items()} == expected
+
+
 PARTS = st.sampled_from(
     [
         (r"\S+", " "), (r"\S+", "\t"), (r"\S+", " x"), (r"\d+", " "), (r"\d+", "-"), (r"\d+", "x"),
         ("[^:]+", ": "), (r"[^\]]+", r"\] "), (r"[^\"]+", r"\" "), ("[^x]+", "x"), ("[^ ]+", " "),
-        ("[^-]+", "-"), (r"\S+", ""), ("[^:]+", " "),
+        ("[^-]+", "-"), (r"\S+", ""), ("[^:]+", " "), ("[^ ]+", ": "), (r"\S+", "-: "),
+        (r"\d+", "1-"), ("[^x]+", "--xx"), ("[^x]+", "-x: x"), (r"\S+", " - "),
     ]
 )  # fmt: skip
 TAILS = st.sampled_from(

@@ -1,0 +1,35 @@
+"""Which readings are pressed into batches together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skidway.agent.delivery.presses import TOGETHER_BYTES, _groups
+from skidway.agent.files.reading import Taken
+from support.agent_press import reading
+
+
+def taken(size: int, file: int) -> Taken:
+    nothing: Any = None  # the groups depend only on the readings
+    return Taken(nothing, reading(b"\n" * size, file), nothing)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([1, 2, 3], [[1, 2, 3]]),
+        ([TOGETHER_BYTES, TOGETHER_BYTES], [[TOGETHER_BYTES], [TOGETHER_BYTES]]),
+        ([TOGETHER_BYTES - 1, 1, 1, 5], [[TOGETHER_BYTES - 1, 1], [1, 5]]),
+        ([1, TOGETHER_BYTES, 1], [[1], [TOGETHER_BYTES], [1]]),
+    ],
+)
+def test_readings_are_pressed_together_up_to_a_size(
+    sizes: list[int], expected: list[list[int]]
+) -> None:
+    """Small readings are pressed together. Large ones are not, because each rejected line needs
+    memory while its group is pressed."""
+    groups = _groups(taken(size, file) for file, size in enumerate(sizes))
+    assert [[len(one.reading.data) for one in group] for group in groups] == expected

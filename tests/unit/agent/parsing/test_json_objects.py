@@ -1,0 +1,73 @@
+"""Lines are decoded by the scanner of Python's JSON decoder. The values, and the reasons why lines
+are no JSON, must be the same as by the decoder itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser
+from skidway.agent.parsing.parser import NOT_JSON
+
+SCHEMA = pa.schema([pa.field("a", pa.string(), nullable=True)])
+LINES = st.lists(
+    st.one_of(
+        st.none(),
+        st.builds(json.dumps, st.dictionaries(st.sampled_from("ab"), st.integers() | st.none())),
+        st.builds(
+            "".join,
+            st.lists(
+                st.sampled_from(
+                    ['{"a":', '"x"', "}", "{}", " ", "\t", "1e400", "1e5", "NaN", "[", "]", "null"]
+                ),
+                max_size=5,
+            ),
+        ),
+    ),
+    max_size=6,
+)
+
+
+def finite(text: str) -> float:
+    if math.isinf(float(text)):
+        raise ValueError(f"{text} is too large a number")
+    return float(text)
+
+
+def refused(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def verdict(line: str) -> str | None:
+    """Why a line is no JSON object; None if it is one."""
+    try:
+        value = json.loads(line, parse_constant=refused, parse_float=finite)
+    except ValueError as error:
+        return f"the line is not JSON: {error}"[:200]
+    return None if type(value) is dict else "the line is JSON, but no object"
+
+
+@given(LINES)
+@example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
+def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
+    """Each line is refused with the decoder's reason, or is an object."""
+    texts = [line or "" for line in lines]
+    parsed = JsonParser(SCHEMA, {}).parse(pa.array(texts, pa.string()).view(pa.binary()), 0)
+    found = {each.row: each.detail for each in parsed.rejects if each.reason == NOT_JSON}
+    expected = {row: verdict(text) for row, text in enumerate(texts)}
+    assert found == {row: detail for row, detail in expected.items() if detail is not None}
+
+
+@pytest.mark.parametrize(("depth", "is_good"), [(DEPTH_MAX, True), (DEPTH_MAX + 1, False)])
+def test_a_line_may_be_nested_to_a_depth(depth: int, is_good: bool) -> None:
+    """A line that is nested deeper than DEPTH_MAX is refused, and many shallow brackets are not."""
+    deep = '{"b":' * depth + "1" + "}" * depth
+    wide = '{"b":[' + ",".join(["[]"] * (2 * DEPTH_MAX)) + "]}"
+    parsed = JsonParser(SCHEMA, {}).parse(pa.array([deep.encode(), wide.encode()]), 0)
+    assert parsed.rows.tolist() == ([0, 1] if is_good else [1])

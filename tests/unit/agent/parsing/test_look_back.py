@@ -1,0 +1,62 @@
+"""To find the end of the last whole record, the framer looks only at the last lines of a range if a
+record begins there. The end must be the same as if it had looked at all lines."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.parsing import multiline
+from skidway.agent.parsing.multiline import JoiningFramer, Rule
+
+LINES = st.lists(
+    st.sampled_from(
+        [b"A\n", b"A 1\n", b" b\n", b" long " + b"x" * 30 + b"\n", b"end\n", b"\n", b"\0\0", b" c"]
+    ),
+    max_size=30,
+)
+CRI_LINES = st.lists(
+    st.builds(
+        lambda stream, tag, text: b"2026-11-20T08:15:01Z %s %s %s\n" % (stream, tag, text),
+        st.sampled_from([b"stdout", b"stderr"]),
+        st.sampled_from([b"F", b"P"]),
+        st.sampled_from([b"A", b" b", b"", b"end"]),
+    ),
+    max_size=20,
+)
+RULES = [
+    Rule("start", "^A", 500),
+    Rule("continuation", "^ ", 500),
+    Rule("continuation", "^ ", 3),
+    Rule("end", "end$", 500),
+    Rule("end", "end$", 4),
+]
+
+
+def whole_records_end(framer: JoiningFramer, data: bytes, look_back: int) -> int:
+    with mock.patch.object(multiline, "LOOK_BACK_BYTES", look_back):
+        return framer.whole_records_end(data)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("bytes_max", [20, 1_000])
+@given(lines=LINES, look_back=st.integers(0, 60))
+def test_the_last_lines_decide_where_whole_records_end(
+    rule: Rule, bytes_max: int, lines: list[bytes], look_back: int
+) -> None:
+    """However few bytes are looked at first, the whole records end at the same place."""
+    framer, data = JoiningFramer(rule, bytes_max), b"".join(lines)
+    assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)
+
+
+@pytest.mark.parametrize("rule", [None, *RULES])
+@given(lines=CRI_LINES, look_back=st.integers(0, 200))
+def test_the_last_lines_of_a_container_decide_it_too(
+    rule: Rule | None, lines: list[bytes], look_back: int
+) -> None:
+    """The same is true for the lines of a container, whose parts are joined."""
+    framer, data = JoiningFramer(rule, 200, "cri"), b"".join(lines)
+    assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)
