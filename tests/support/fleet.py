@@ -22,7 +22,7 @@ SKIDWAY = "/opt/skidway/current/audit/bin/skidway"
 PRESS = "press.service"
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 BROKEN_PROGRAM = """
-def run(settings, shutdown):
+def run(*_arguments):
     raise RuntimeError("this version cannot run")
 """
 
