@@ -259,7 +259,9 @@ def _of_json(line: bytes) -> tuple[bytes, bytes, bytes, bool]:
     try:
         if not _is_shallow(line):
             return b"", b"", b"", False
-        wrapped: Any = json.loads(line)
+        # If a NUL is among the first bytes, `json.loads` would read the bytes as UTF-16, in which
+        # `_is_shallow` sees wrong quotes.
+        wrapped: Any = json.loads(line.decode("utf-8-sig", "surrogatepass"))
         text, stream, time = (wrapped[name] for name in ("log", "stream", "time"))
         return text.encode(), stream.encode(), time.encode(), stream in ("stdout", "stderr")
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -11,7 +11,8 @@ The first such character of the literal is the group's stop. In `(?P<name>[^ ]+)
 blank. Wherever the group begins, the next stop in the line belongs to the literal. So the group can
 only end at one place: as many characters before the stop as the literal has before it. The result
 is always the same as that of RE2; a property test compares the two. For patterns that are not
-simple, the regex parser uses RE2.
+simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the backslash makes the bracket
+a part of the class, and the class continues behind it.)
 
 All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
 lines. In this list, the scan then looks up the next place for each line.
@@ -40,7 +41,7 @@ _PRINTABLE: Final = 32
 
 _GROUP = re.compile(
     r"\(\?P?<(?P<name>[A-Za-z_]\w*)>"
-    r"(?P<kind>\\S\+|\\d\+|\.\*|\.\+|\[\^(?:\\?[!-/:-@\[-`{-~ ]|\w)\]\+)\)",
+    r"(?P<kind>\\S\+|\\d\+|\.\*|\.\+|\[\^(?:\\?[!-/:-@\[\]-`{-~ ]|\\\\|\w)\]\+)\)",
     re.ASCII,
 )
 _LITERAL = re.compile(r"(?:[\w <>:;,=/\"'@#%&!~`-]|\\[\]\[(){}.*+?|^$/\\\"'-])+", re.ASCII)

@@ -459,6 +459,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a class that continues behind its bracket seems to end there",
+        "agent/parsing/delimited.py",
+        r"@\[\]-`{-~ ]|\\\\|",
+        r"@\[-`{-~ ]|",
+        (
+            "tests/unit/agent/parsing/test_delimited.py"
+            "::test_a_class_that_continues_behind_its_bracket_is_left_to_re2",
+        ),
+    ),
+    Mutant(
         "a group of no blanks may have a tab",
         "agent/parsing/delimited.py",
         '_BLANK: Final = b" \\t\\n\\f\\r"\n',

@@ -12,6 +12,7 @@ START_AT = "tests/unit/agent/test_start_at.py::"
 CHANGES = "tests/unit/agent/test_start_at_changes.py::"
 IDLE = "tests/unit/agent/test_idle_files.py::"
 SKIPS = "tests/model/test_agent_skips.py::"
+TURNS = "tests/model/test_agent_turns.py::"
 
 MUTANTS = (
     Mutant(
@@ -253,5 +254,12 @@ MUTANTS = (
         """            tracked.read_position >= tracked.size
 """,
         (IDLE + "test_a_file_with_unread_bytes_or_without_a_name_stays_open",),
+    ),
+    Mutant(
+        "two readings of a turn have the same number",
+        "agent/files/reading.py",
+        "sequence + len(taken) + 1)",
+        "sequence + 1)",
+        (f"{TURNS}test_a_turn_that_reads_a_file_several_times_loses_and_doubles_nothing",),
     ),
 )

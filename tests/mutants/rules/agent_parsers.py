@@ -7,6 +7,7 @@ LOGFMT = "tests/unit/agent/parsing/test_logfmt.py::"
 PREFIXED = "tests/unit/agent/parsing/test_prefixed_json.py::"
 JSON = "tests/unit/agent/parsing/test_json_lines.py::"
 LOG4J = "tests/unit/agent/test_log4j.py::"
+CONTAINERS = "tests/unit/agent/parsing/test_containers.py::"
 
 MUTANTS = (
     Mutant(
@@ -78,5 +79,12 @@ MUTANTS = (
         "    if math.isinf(number):\n",
         "    if math.isnan(number):\n",
         (f"{JSON}test_numbers_that_no_double_can_be_are_refused",),
+    ),
+    Mutant(
+        "a docker line may be in UTF-16, and as deep as it likes",
+        "agent/parsing/containers.py",
+        'json.loads(line.decode("utf-8-sig", "surrogatepass"))',
+        "json.loads(line)",
+        (f"{CONTAINERS}test_a_docker_line_with_nul_bytes_ends_nothing_however_deep_it_is",),
     ),
 )

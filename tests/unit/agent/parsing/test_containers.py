@@ -265,3 +265,13 @@ def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
     assert time.process_time() - begin < 5
     assert containers._is_shallow(b'{"log": "' + b'[\\"{' * 300 + b'"}')
     assert not containers._is_shallow(b'{"log": "\\"", "x": ' + b"[" * 201)
+
+
+def test_a_docker_line_with_nul_bytes_ends_nothing_however_deep_it_is() -> None:
+    """A line that would be JSON in UTF-16 is rejected like any other line that Docker did not
+    write, even if its characters hide brackets from the look at its depth."""
+    quote_in_a_letter = "\u2261".encode("utf-16-le")
+    deep = b'[\0"\0' + quote_in_a_letter + b'"\0,\0' + b"[\0" * 100_000
+    found = parsed(DOCKER, docker("a\n") + deep + b"\n" + docker("b\n"))
+    assert found.batch.column("line").to_pylist() == ["a", "b"]
+    assert [(each.row, each.reason) for each in found.rejects] == [(1, NO_MATCH)]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing.delimited import compiled
-from skidway.agent.parsing.regex import anchored
+from skidway.agent.parsing.regex import anchored, groups_of
 from support.promises import promise
 
 
@@ -105,6 +105,15 @@ def test_groups_end_where_re2_ends_them(pattern: str, line: str) -> None:
     (expected,) = pc.extract_regex(lines, anchored(pattern)).to_pylist()
     assert found.matched.tolist() == [True]
     assert {name: column[0].as_py() for name, column in found.columns.items()} == expected
+
+
+def test_a_class_that_continues_behind_its_bracket_is_left_to_re2() -> None:
+    """In `[^\\]+`, RE2 takes the bracket for a part of the class. So a pattern in which a later
+    bracket ends the class has other groups than it seems to have."""
+    pattern = r"(?P<a>[^\]+)\\ (?P<b>[^]]+)"
+    assert groups_of(pattern) == ["a"]
+    assert compiled(pattern) is None
+    assert compiled(r"(?P<a>[^\\]+)\\(?P<b>[^\]]+)\](?P<c>.*)") is not None
 
 
 PARTS = st.sampled_from(

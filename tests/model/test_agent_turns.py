@@ -1,0 +1,103 @@
+"""The real agent runs under random schedules in which a turn reads several times from one file, and
+in which the file changes between two of these readings.
+
+The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
+more than one reading takes, readings are pressed together, and kills happen while several intents
+of one file are on their way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from model.test_agent import EVERYTHING_SURE, Growing
+from skidway.agent.accounts import register
+from skidway.agent.delivery import evidence, inquiry, presses, replay
+from skidway.agent.files import first_looks, reading, same_file
+from skidway.agent.loop import loop
+from skidway.agent.values import identity
+from support.agent_schedule import run_traced
+from support.agent_world import Files, MemoryHandle
+from support.promises import promise
+from support.randomness import Seeds
+
+pytestmark = pytest.mark.model
+
+SIZES = (
+    ("READ_BYTES", 100, (reading, first_looks, inquiry, evidence)),
+    ("TURN_BYTES", 250, (reading, inquiry, replay)),
+    ("TOGETHER_BYTES", 100, (presses,)),
+    ("FINGERPRINT_BYTES", 64, (identity, same_file, loop, register)),
+    ("GUARD_BYTES", 32, (identity, reading)),
+)
+"""A reading must hold the longest line, and the bytes of a fingerprint."""
+
+
+class Crowded(Growing):
+    """One random run, in which programs often write more than one reading takes. share: how often
+    something happens to the log just before the agent reads from a file."""
+
+    share = 0.02
+
+    def __init__(self, seed: int, partitioning: str, faults: frozenset[str]) -> None:
+        super().__init__(seed, partitioning, faults)
+        self.several = 0
+        self.world.files = Changing(self)
+
+    def write(self) -> None:
+        for _ in range(self.random.choice([1, 1, 6])):
+            self.write_cells(3, 0.75)
+
+    def between(self) -> None:
+        """Called before each read from a file."""
+        if self.random.random() < self.share:
+            self.say("while the agent reads:")
+            self.random.choice([self.write, self.write, self.rotate])()
+
+    def turn(self, deliveries: Any = ()) -> None:
+        super().turn(deliveries)
+        for tracked in self.world.agent.tracker.files.values():
+            self.several += len(tracked.flights) > 1
+
+
+class Changing(Files):
+    """Files that change while the agent reads them."""
+
+    def __init__(self, schedule: Crowded) -> None:
+        super().__init__(schedule.world.clock)
+        self.schedule = schedule
+
+    def open(self, path: str) -> MemoryHandle:
+        return ChangingHandle(self, super().open(path)._file)
+
+
+class ChangingHandle(MemoryHandle):
+    """An open file of `Changing`."""
+
+    _host: Changing
+
+    def read(self, count: int, position: int) -> bytes:
+        self._host.schedule.between()
+        return super().read(count, position)
+
+
+@promise("2 intent")
+@pytest.mark.parametrize(
+    ("partitioning", "more"), [("file", "reload"), ("key", "narrow"), ("spread", "utf-16")]
+)
+def test_a_turn_that_reads_a_file_several_times_loses_and_doubles_nothing(
+    partitioning: str, more: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a turn reads several times from one file, no line is lost or doubled, even if the file
+    grows or is rotated between two of these readings and the agent is killed afterwards."""
+    for name, size, modules in SIZES:
+        for module in modules:
+            monkeypatch.setattr(module, name, size)
+    several = 0
+    for seed in seeds(range(9000, 9008)):
+        schedule = Crowded(seed, partitioning, EVERYTHING_SURE | {more})
+        run_traced(schedule, seed)
+        several += schedule.several
+    assert several, "no file had several intents on their way"
