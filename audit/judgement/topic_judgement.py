@@ -116,7 +116,8 @@ class TopicJudgement:
             findings=findings,
         )
         said = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
-        return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
+        warnings = self._accepted(NO_AGENT, bucket, said)
+        return replace(found, warnings=warnings) if warnings else found
 
     def may_have_lost(self, span: BucketId) -> bool:
         """Whether an agent declared a loss of lines that may belong to a span of time (start and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.counts.counts import NO_AGENT, Sums, total
 from skidway.audit.evidence.evidence import Evidence, agent_named
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.judgement import reasons
@@ -71,7 +71,7 @@ class TopicFacts:
 
 def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
     """The counts of these senders together."""
-    return sum((tallies[key].sums for key in keys if key in tallies), Sums())
+    return total([tallies[key].sums for key in keys if key in tallies])
 
 
 def name_of_doubt(words: str, tallies: Tallies) -> str:
