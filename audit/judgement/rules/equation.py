@@ -21,7 +21,7 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
             keys = [key for key in tallies if key.tier is Tier.AGENT]
             sums[Place(tier, "")] = added(tallies, keys)
             continue
-        places = [x for x in facts.places if x.place.tier is tier]
+        places = facts.places_of(tier)
         for counting in places:
             sums[counting.place] = added(tallies, counting.senders)
         if not places:
