@@ -8,8 +8,9 @@ keep both. It counts under the origin file = partition, first = offset, length =
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,23 @@ class Sums:
             -self.repeats,
             tuple(Filtered(x.rule, -x.records, -x.bytes) for x in self.filtered),
         )
+
+
+_NOTHING = Sums()
+
+
+def total(parts: Sequence[Sums]) -> Sums:
+    """The sum of all parts."""
+    if len(parts) < 2:  # so it is for nearly all keys, and a judgement asks for each of them
+        return parts[0] if parts else _NOTHING
+    return Sums(
+        sum([x.count for x in parts]),
+        sum([x.bytes for x in parts]),
+        checksum.signed(sum([x.checksum for x in parts])),
+        sum([x.rejects for x in parts]),
+        sum([x.repeats for x in parts]),
+        reduce(joined_by_rule, (x.filtered for x in parts if x.filtered), ()),
+    )
 
 
 def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> tuple[Filtered, ...]:

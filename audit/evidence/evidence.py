@@ -81,6 +81,11 @@ class Numbers:
     missing: int | None = None
     cloned_at: int | None = None
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a message is missing or came with two contents."""
+        return self.missing is not None or self.first > 1 or self.cloned_at is not None
+
 
 @dataclass(frozen=True, slots=True)
 class LossNote:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 import cramjam
@@ -43,6 +43,7 @@ _SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
 _LONG: Final = np.dtype("<i8")
 _LEVEL: Final = 1
 _CRC_BYTES: Final = 4
+_LINKS_KEPT: Final = 1 << 16
 
 
 class SenderKey(NamedTuple):
@@ -166,8 +167,10 @@ class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):
         return found
 
 
+@lru_cache(_LINKS_KEPT)
 def link(number: int) -> int:
-    """Hashes a number to a signed 64-bit value, with the finalizer of splitmix64 (see checksum)."""
+    """Hashes a number to a signed 64-bit value, with the finalizer of splitmix64 (see checksum).
+    The numbers asked for last are kept, because the agents of a fleet mostly have the same ones."""
     return checksum.signed(int(_links(np.array([number]))[0]))
 
 

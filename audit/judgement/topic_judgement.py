@@ -81,6 +81,8 @@ class TopicJudgement:
         self._losses = Losses(facts)
         self._doublings = [Doublings(evidence, topic) for topic in facts.related]
         self._acceptances = _by_finding(facts.topic.acceptances)
+        self._plain: dict[int, bool] = {}
+        self._unheard = facts.expectation.unheard()
 
     def buckets(self) -> list[BucketId]:
         """The buckets in which anything was counted, and the buckets in which an agent declared a
@@ -116,7 +118,8 @@ class TopicJudgement:
             findings=findings,
         )
         said = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
-        return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
+        warnings = self._accepted(NO_AGENT, bucket, said)
+        return replace(found, warnings=warnings) if warnings else found
 
     def may_have_lost(self, span: BucketId) -> bool:
         """Whether an agent declared a loss of lines that may belong to a span of time (start and
@@ -220,8 +223,11 @@ class TopicJudgement:
     ) -> tuple[Finding, ...]:
         """The findings without duplicates, the gravest first. If a person accepted a finding for
         this bucket, adds the acceptance to the finding."""
+        distinct = set(findings)
+        if not distinct:
+            return ()
         accepted = self._acceptances.get(bucket, {})
-        ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
+        ordered = sorted(distinct, key=lambda x: (-x.status, x.reason, x.key))
         return tuple(
             replace(x, acceptance=accepted.get((agent, x.name))) if accepted else x for x in ordered
         )
@@ -233,13 +239,33 @@ class TopicJudgement:
             yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
 
     def _unheard_findings(self, bucket: BucketId) -> Iterator[Finding]:
-        for host in self._facts.expectation.unheard():
+        for host in self._unheard:
             status = Status.OPEN
             if self._facts.now_ms >= self._facts.due(bucket) + self._facts.policy.silence_ms:
                 status = Status.UNKNOWN
             yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        if not self._is_plain(agent):
+            yield from self._special_findings(agent, bucket, tallies)
+        yield from seals.findings(self._facts, agent, bucket, tallies)
+
+    def _is_plain(self, agent: int) -> bool:
+        """Whether `_special_findings` finds nothing in any bucket: the agent is alone on its host,
+        read nothing that another agent had read, had one epoch and declared no loss."""
+        if agent not in self._plain:
+            epochs_ = self._facts.epochs.get(agent, [])
+            self._plain[agent] = (
+                all(key.epoch <= 1 for key in epochs_)
+                and len(epochs_) <= 1
+                and not any(agent in x.rereadings or agent in x.losses for x in self._facts.related)
+                and not self._facts.expectation.side_by_side(agent)
+            )
+        return self._plain[agent]
+
+    def _special_findings(
+        self, agent: int, bucket: BucketId, tallies: Tallies
+    ) -> Iterator[Finding]:
         if namesakes := self._facts.expectation.side_by_side(agent):
             yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
         for doublings in self._doublings:
@@ -247,7 +273,6 @@ class TopicJudgement:
                 yield Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))
         yield from epochs.findings(self._facts, agent, bucket, tallies)
         yield from self._losses.findings(agent, bucket, tallies)
-        yield from seals.findings(self._facts, agent, bucket, tallies)
 
 
 def _by_finding(

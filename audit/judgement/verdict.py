@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import reduce
+from functools import cached_property, reduce
 
-from skidway.audit.counts.counts import NO_AGENT, Sums, joined_by_rule
+from skidway.audit.counts.counts import NO_AGENT, Sums, joined_by_rule, total
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance, FindingName
 from skidway.audit.topic.messages import Tier
@@ -112,12 +112,15 @@ class AgentVerdict:
         return f"{name} (retired)" if self.retired else name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest status of all agents and
     findings. due: whether the bucket is old enough to be complete. findings: those findings that
     belong to no single agent. warnings: what an operator should know even if the bucket is
-    complete; a person can accept warnings like findings."""
+    complete; a person can accept warnings like findings.
+
+    What is summed up over all agents is computed once, when somebody asks for it first, because
+    a standing and a page ask several times. So this class has no slots."""
 
     source: Source
     bucket: int
@@ -129,7 +132,7 @@ class BucketVerdict:
     findings: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
 
-    @property
+    @cached_property
     def acceptances(self) -> tuple[Acceptance, ...]:
         """The acceptances that cover a finding or warning of the bucket, the oldest first."""
         found = _acceptances((*self.findings, *self.warnings))
@@ -137,7 +140,7 @@ class BucketVerdict:
             found |= _acceptances(verdict.findings)
         return tuple(sorted(found.values(), key=lambda x: (x.time_ms, x.id)))
 
-    @property
+    @cached_property
     def residue(self) -> Status:
         """The status without the accepted findings."""
         if not self.acceptances:
@@ -193,12 +196,17 @@ class BucketVerdict:
 
     def places(self) -> dict[Place, Sums | None]:
         """For each place, the sums of all agents together."""
-        total: dict[Place, Sums | None] = {}
+        return dict(self._places)
+
+    @cached_property
+    def _places(self) -> dict[Place, Sums | None]:
+        counted: dict[Place, list[Sums]] = {}
         for verdict in self.agents:
             for place, sums in verdict.sums.items():
-                known = total.get(place)
-                total[place] = known if sums is None else (known or Sums()) + sums
-        return total
+                found = counted.setdefault(place, [])
+                if sums is not None:
+                    found.append(sums)
+        return {place: total(found) if found else None for place, found in counted.items()}
 
     @property
     def records(self) -> int:
@@ -218,17 +226,17 @@ class BucketVerdict:
     @property
     def filtered(self) -> tuple[Filtered, ...]:
         """The records that rules of the agents left out, sorted by rule. Only agents filter."""
-        found = (sums.filtered for sums in self.places().values() if sums is not None)
+        found = (sums.filtered for sums in self._places.values() if sums is not None)
         return reduce(joined_by_rule, found, ())
 
     def _most(self, number: Callable[[Sums], int]) -> int:
-        return max((number(x) for x in self.places().values() if x is not None), default=0)
+        return max((number(x) for x in self._places.values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
         """The number of records at a tier: the smallest count among the tier's places. Retired
         places are left out if the tier has a place that is not retired. None if the tier never
         reported the topic."""
-        here = {place: x for place, x in self.places().items() if place.tier is tier}
+        here = {place: x for place, x in self._places.items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]
         return None if all(x is None for x in counting) else min(counts)

@@ -75,6 +75,8 @@ class Tier(StrEnum):
     MIRROR = "MIRROR"
     HDFS = "HDFS"
 
+    __hash__ = str.__hash__  # Enum's is slow, and all keys of senders have a tier
+
 
 class Certainty(StrEnum):
     """Whether the bytes that an agent declared in a Loss certainly did not arrive (LOST), or may

@@ -21,7 +21,7 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
             keys = [key for key in tallies if key.tier is Tier.AGENT]
             sums[Place(tier, "")] = added(tallies, keys)
             continue
-        places = [x for x in facts.places if x.place.tier is tier]
+        places = facts.places_of(tier)
         for counting in places:
             sums[counting.place] = added(tallies, counting.senders)
         if not places:
@@ -31,6 +31,8 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
 
 def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
     """Findings on one agent: places whose sums differ, and tiers that never reported the topic."""
+    if not facts.needed and _are_equal(sums):
+        return
     known = [
         (place, x or Sums())
         for place, x in sums.items()
@@ -90,6 +92,12 @@ def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
     place counted any."""
     counted = [x for x in sums.values() if x is not None]
     return any(x.filtered for x in counted) and all(_content(x) == (0, 0, 0) for x in counted)
+
+
+def _are_equal(sums: dict[Place, Sums | None]) -> bool:
+    """Whether all places counted, and counted the same records."""
+    contents = {None if x is None else _content(x) for x in sums.values()}
+    return len(contents) == 1 and None not in contents
 
 
 def _content(sums: Sums) -> tuple[int, int, int]:

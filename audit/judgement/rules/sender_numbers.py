@@ -22,7 +22,7 @@ def findings(
     """Findings on an agent's epochs, and on all senders whose counts the verdict uses."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
-    for counting in facts.places:
+    for counting in facts.doubtful_places:
         found = [
             each for key in counting.senders for each in _of_sender(facts, key, bucket, tallies)
         ]
@@ -44,6 +44,8 @@ def _of_sender(
     facts: TopicFacts, key: SenderKey, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
     numbers = facts.evidence.senders[key]
+    if not numbers.is_doubtful:
+        return
     who, start = reasons.of_sender(key), bucket[0]
     if numbers.missing is not None and not _overcome(facts, key, start):
         yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.counts.counts import NO_AGENT, Sums, total
 from skidway.audit.evidence.evidence import Evidence, agent_named
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import ours_ahead_ms
-from skidway.audit.judgement.counting_places import counting_places, needed_still
+from skidway.audit.judgement.counting_places import Counting, counting_places, needed_still
 from skidway.audit.judgement.expectation import Expectation, usable_seals
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
@@ -64,6 +64,28 @@ class TopicFacts:
         silent, because the computation reads the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
+    @cached_property
+    def doubtful_places(self) -> list[Counting]:
+        """Those of `places` that have findings, or a sender whose numbers are doubtful. All agents
+        of all buckets ask for them, and mostly there are none."""
+        senders = self.evidence.senders
+        return [
+            each
+            for each in self.places
+            if each.findings or any(senders[key].is_doubtful for key in each.senders)
+        ]
+
+    def places_of(self, tier: Tier) -> list[Counting]:
+        """Those of `places` that belong to a tier."""
+        return self._by_tier.get(tier, [])
+
+    @cached_property
+    def _by_tier(self) -> dict[Tier, list[Counting]]:
+        found: dict[Tier, list[Counting]] = {}
+        for each in self.places:
+            found.setdefault(each.place.tier, []).append(each)
+        return found
+
     def due(self, bucket: BucketId) -> int:
         """The time from which the bucket must be complete."""
         return sum(bucket) + self.policy.lateness_ms
@@ -71,7 +93,7 @@ class TopicFacts:
 
 def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
     """The counts of these senders together."""
-    return sum((tallies[key].sums for key in keys if key in tallies), Sums())
+    return total([tallies[key].sums for key in keys if key in tallies])
 
 
 def name_of_doubt(words: str, tallies: Tallies) -> str:
