@@ -31,7 +31,7 @@ from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.evidence.tally_rows import TallyRows
-from skidway.audit.topic import messages
+from skidway.audit.topic import messages, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
@@ -92,7 +92,7 @@ class Rows:
         """Takes one record, whose rows `write` writes. Returns False for a message that only a
         newer version can read."""
         try:
-            message = messages.decode(value)
+            message = usual_messages.decode(value)
         except SchemaUnknown as error:
             self._take_unread(error)
             return False
