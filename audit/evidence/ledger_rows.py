@@ -66,6 +66,9 @@ _NAMED_MAX = 1_000
 """The ids of so many lists of topics stay in memory. Most messages of a fleet name one of a few
 lists."""
 
+_SEALING_MAX = 1 << 16
+"""So many agents stay in memory with the list of topics that they sealed."""
+
 _log = log.get(__name__)
 
 _INODE_UPSERT = """
@@ -98,6 +101,7 @@ class Rows:
         self._tallies = TallyRows(connection)
         self._seals = SealRows(connection)
         self._named: dict[str, list[int]] = {}
+        self._sealing: set[tuple[int, str]] = set()
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
         """Takes one record, whose rows `write` writes. Returns False for a message that only a
@@ -295,8 +299,12 @@ class Rows:
         agent, epoch = agent_of(message.sender), message.sender.epoch
         seals = SealColumns.of(message.topics)
         sources = self._source_ids(seals.names)
-        for source in sources:
-            self._take_agent(source, agent)
+        if (agent, seals.names) not in self._sealing:
+            if len(self._sealing) >= _SEALING_MAX:
+                self._sealing.clear()
+            self._sealing.add((agent, seals.names))
+            for source in sources:
+                self._take_agent(source, agent)
         self._seals.add(agent, epoch, message.number, seals, sources)
 
     def _add_seal_ahead(self, message: Seal, taken_ms: int) -> None:
