@@ -4,8 +4,8 @@ process of its own.
     python -m bench.audit_load HOSTS TOPICS MINUTES
 
 The program prints a line of JSON with the figures. The ledger, the judge and the dashboard are the
-real ones; messages come from `audit_fleet`, encoded. The clock is simulated: in each simulated
-second, the ledger takes the messages of that second, and the judge works as often as in the
+real ones; messages come from `audit_fleet`, encoded. The clock is simulated: messages arrive in the
+second in which they are sent, and the ledger takes them, and the judge works, as often as in the
 collector. Times are CPU times, and do not include the simulation.
 """
 
@@ -30,6 +30,7 @@ from skidway.audit.collector.collector import JUDGE_EVERY_S, JUDGE_SHARE
 from skidway.audit.collector.hours import Hours
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.web import Dashboard
+from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, WAITING_BYTES_MAX
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import DATABASE, Ledger, Position
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
@@ -82,6 +83,8 @@ class Collector:
         self._judge = Judge(self._ledger, lambda: self._policy, self._clock)
         self._standing = NOTHING_JUDGED
         self._judge_at = 0.0
+        self._take_at = 0.0
+        self._waiting: list[tuple[bytes, Heard]] = []
         self._offset = 0
         hours = Hours(self._reader, lambda: self._policy, lambda: self._judge.blocks, self._clock)
         self._dashboard = Dashboard(
@@ -94,21 +97,32 @@ class Collector:
         """For each bucket, the seconds from the moment at which it was due to its verdict."""
 
     def pass_second(self) -> None:
-        """Takes the messages of the next second, and judges if it is time to do so."""
+        """Lets the messages of the next second arrive. Takes and judges if it is time to do so."""
         said = list(self._fleet.pass_second())
         values = [encode(each) for each in said]
         self.counts += sum(len(getattr(each, "counts", ())) for each in said)
         self._clock.now_ms = now_ms = self._fleet.time_ms
         begin, self._offset = self._offset, self._offset + len(values)
-        places = [
-            Heard(TOPIC, "t", 0, begin + number, now_ms, now_ms, is_live=True)
-            for number in range(len(values))
+        self._waiting += [
+            (value, Heard(TOPIC, "t", 0, begin + number, now_ms, now_ms, is_live=True))
+            for number, value in enumerate(values)
         ]
-        began = time.process_time()
-        self._ledger.take(values, {PARTITION: Position(self._offset, "t")}, now_ms, places)
-        self.taking.append(time.process_time() - began)
+        del said
+        waiting_bytes = sum(len(value) for value, _ in self._waiting)
+        if self._fleet.second >= self._take_at or waiting_bytes >= WAITING_BYTES_MAX:
+            self._take()
         if self._fleet.second >= self._judge_at:
             self._judge_buckets()
+
+    def _take(self) -> None:
+        began = time.process_time()
+        values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
+        reached = {PARTITION: Position(self._offset, "t")}
+        self._ledger.take(values, reached, self._clock.now_ms, places)
+        taken = time.process_time() - began
+        self.taking.append(taken)
+        self._waiting = []
+        self._take_at = self._fleet.second + min(TAKE_SHARE * taken, REFRESH_S)
 
     def _judge_buckets(self) -> None:
         began = time.process_time()
@@ -163,16 +177,16 @@ class Collector:
 
 def figures(hosts: int, topics: int, minutes: int) -> dict[str, float]:
     """Runs the simulation and returns its figures. CPU times and the growth of the store are those
-    of a minute, without the first minute."""
+    of a minute, without the first minute, unless there is no other."""
     shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="skidway-bench-", dir=shared) as name:
         each = Collector(Path(name), Fleet(hosts, topics))
-        for _ in range(60):
+        for _ in range(60 if minutes > 1 else 0):
             each.pass_second()
         mark = len(each.taking), len(each.judging), each.counts, each.store_mb()
-        for _ in range(60 * (minutes - 1)):
+        past = max(minutes - 1, 1)
+        for _ in range(60 * past):
             each.pass_second()
-        past = minutes - 1
         memory = resident_mb(os.getpid())
         taking = sum(each.taking[mark[0] :]) / past
         counts = (each.counts - mark[2]) / past

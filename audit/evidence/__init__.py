@@ -9,6 +9,7 @@ evidence         tallies, seals, losses and gaps as values, without I/O
 ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
 pending_rows     the rows of one transaction, added up before they are written
+number_rows      the digests of numbered messages
 tally_rows       adds the counts of one transaction to the tallies of their buckets
 seal_rows        writes seals
 ledger_rows      turns one message into rows of the ledger

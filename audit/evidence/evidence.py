@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from skidway.audit.counts.counts import NO_AGENT
@@ -239,6 +240,7 @@ def agent_of(sender: Sender) -> int:
     return agent_named(sender.producer)
 
 
+@lru_cache(maxsize=1 << 16)
 def agent_named(producer: str) -> int:
     """The agent id whose decimal digits are the producer's name; NO_AGENT for any other name."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):

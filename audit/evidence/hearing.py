@@ -128,11 +128,12 @@ class Hearings:
     def place(self, agent: int, where: Heard) -> None:
         """Notes the place of a message of an agent."""
         if agent != NO_AGENT:
-            log = Log(where.topic, where.topic_id, where.partition)
-            self.spoken.append(Spoken(agent, log, where.offset))
-            key = agent, log
-            here = Offsets(where.offset, where.offset)
-            self.offsets[key] = self.offsets.get(key, here).or_wider(here)
+            log, offset = Log(where.topic, where.topic_id, where.partition), where.offset
+            self.spoken.append(Spoken(agent, log, offset))
+            known = self.offsets.get((agent, log))
+            if known is None or not known.first <= offset <= known.last:
+                here = Offsets(offset, offset)
+                self.offsets[agent, log] = here if known is None else known.or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
         """Notes a seal of an epoch later than the agent's first epoch. `sealed` gets the time at
@@ -149,8 +150,9 @@ class Hearings:
         lag_ms = where.taken_ms - sent_ms
         if lag_ms < 0 or where.is_live:
             least_ms = max(-_LAG_MAX_MS, min(lag_ms, _LAG_MAX_MS))
-            new = Reading(where.taken_ms // WINDOW_MS, least_ms)
-            self.readings[sender] = then(self.readings.get(sender), new)
+            window, known = where.taken_ms // WINDOW_MS, self.readings.get(sender)
+            if known is None or known.window != window or least_ms < known.least_ms:
+                self.readings[sender] = then(known, Reading(window, least_ms))
 
 
 def then(known: Reading | None, new: Reading) -> Reading:

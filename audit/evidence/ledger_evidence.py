@@ -25,6 +25,7 @@ from skidway.audit.evidence.evidence import (
 )
 from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
+from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderKey, TallyColumns
 from skidway.audit.topic import messages
@@ -193,11 +194,7 @@ class _Reader:
             return only_claimed(row.cluster, row.host, row.claimed, row.claimed_time)
         missing = None
         if row.known < row.last - row.first + 1:
-            (missing,) = self._connection.execute(
-                "SELECT min(number) + 1 FROM numbers AS x WHERE sender = ? AND NOT EXISTS"
-                " (SELECT 1 FROM numbers WHERE sender = x.sender AND number = x.number + 1)",
-                (row.id,),
-            ).fetchone()
+            missing = first_missing(self._connection, row.id, row.first)
         elif row.claimed > row.last:
             missing = row.last + 1
         last = max(row.last, row.claimed)

@@ -8,30 +8,39 @@ caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
-different content. A digest is made of the encoded bytes, and another version of the program may
-encode the same message differently. So before the new message counts as a clone, this module
-compares its digest in every encoding.
+different content. A digest is made of the encoded bytes (see number_rows), and another version of
+the program may encode the same message differently. So before the new message counts as a clone,
+this module compares its digest in every encoding.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import agent_of, agents_in, hear, sender_key
-from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
+from skidway.audit.evidence.hearing import (
+    Heard,
+    Hearings,
+    Log,
+    Offsets,
+    Reading,
+    SenderName,
+    Spoken,
+    then,
+)
+from skidway.audit.evidence.number_rows import NumberRows, digest_of
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.pending_rows import PendingRows
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.evidence.tally_rows import TallyRows
-from skidway.audit.topic import messages
+from skidway.audit.topic import messages, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
@@ -56,6 +65,9 @@ messages of all other schemas are counted together, under an empty fingerprint."
 _NAMED_MAX = 1_000
 """The ids of so many lists of topics stay in memory. Most messages of a fleet name one of a few
 lists."""
+
+_SEALING_MAX = 1 << 16
+"""So many agents stay in memory with the list of topics that they sealed."""
 
 _log = log.get(__name__)
 
@@ -83,16 +95,19 @@ class Rows:
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
         self._agents: set[tuple[int, int]] = set()
+        self._readings: dict[SenderName, Reading] = {}
         self._pending = PendingRows()
+        self._numbers = NumberRows(connection)
         self._tallies = TallyRows(connection)
         self._seals = SealRows(connection)
         self._named: dict[str, list[int]] = {}
+        self._sealing: set[tuple[int, str]] = set()
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
         """Takes one record, whose rows `write` writes. Returns False for a message that only a
         newer version can read."""
         try:
-            message = messages.decode(value)
+            message = usual_messages.decode(value)
         except SchemaUnknown as error:
             self._take_unread(error)
             return False
@@ -121,6 +136,7 @@ class Rows:
         records show about their senders: clocks, times and the places of messages."""
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
+        self._numbers.write()
         self._tallies.write()
         self._seals.write()
         self._connection.executemany(
@@ -128,10 +144,7 @@ class Rows:
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
             ((tier.value, producer, time) for (tier, producer), time in found.heard.items()),
         )
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
-            [self._reading(*name, new) for name, new in found.readings.items()],
-        )
+        self._write_readings(found.readings)
         self._connection.executemany(
             "INSERT INTO resumed VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",
@@ -149,12 +162,27 @@ class Rows:
         their schema."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
-    def _reading(self, tier: Tier, producer: str, new: Reading) -> tuple[object, ...]:
+    def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
+        """Writes the readings that are not the known ones. Most of a window's readings change
+        nothing."""
+        rows = []
+        for name, new in readings.items():
+            known = self._reading(name)
+            found = self._readings[name] = then(known, new)
+            if found != known:
+                rows.append((name[0].value, name[1], *found))
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)", rows
+        )
+
+    def _reading(self, name: SenderName) -> Reading | None:
+        if name in self._readings:
+            return self._readings[name]
         row = self._connection.execute(
             "SELECT window, least, earlier, earliest FROM readings WHERE (tier, producer) = (?, ?)",
-            (tier.value, producer),
+            (name[0].value, name[1]),
         ).fetchone()
-        return tier.value, producer, *then(None if row is None else Reading(*row), new)
+        return None if row is None else Reading(*row)
 
     def _take_unread(self, error: SchemaUnknown) -> None:
         known, name = self.unread(), error.fingerprint
@@ -204,10 +232,10 @@ class Rows:
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
         self._seen(message)
         sender = self._sender(message.sender)
-        digest = _digest(value)
-        known = self._known(sender, message.number)
+        digest = digest_of(value)
+        known = self._numbers.add(sender, message.number, digest)
         if known is None:
-            self._pending.number(sender, message, digest)
+            self._pending.number(sender, message)
             self._add(sender, message)
             if isinstance(message, Seal) and where is not None:
                 self._add_seal_ahead(message, where.arrived_ms)
@@ -215,15 +243,6 @@ class Rows:
             sender, message.number, digest
         ):
             self._add_clone(sender, message)
-
-    def _known(self, sender: int, number: int) -> bytes | None:
-        """The digest of the known message with this number."""
-        if (sender, number) in self._pending.numbers:
-            return self._pending.numbers[sender, number]
-        row = self._connection.execute(
-            "SELECT digest FROM numbers WHERE sender = ? AND number = ?", (sender, number)
-        ).fetchone()
-        return None if row is None else bytes(row[0])
 
     def _is_new_clone(self, sender: int, number: int, digest: bytes) -> bool:
         changed = self._connection.execute(
@@ -280,8 +299,12 @@ class Rows:
         agent, epoch = agent_of(message.sender), message.sender.epoch
         seals = SealColumns.of(message.topics)
         sources = self._source_ids(seals.names)
-        for source in sources:
-            self._take_agent(source, agent)
+        if (agent, seals.names) not in self._sealing:
+            if len(self._sealing) >= _SEALING_MAX:
+                self._sealing.clear()
+            self._sealing.add((agent, seals.names))
+            for source in sources:
+                self._take_agent(source, agent)
         self._seals.add(agent, epoch, message.number, seals, sources)
 
     def _add_seal_ahead(self, message: Seal, taken_ms: int) -> None:
@@ -363,11 +386,7 @@ class Rows:
         return self._senders[key]
 
 
-def _digest(value: bytes) -> bytes:
-    return hashlib.blake2b(value, digest_size=8).digest()
-
-
 def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
     """Whether a message has the same content as an earlier message. digest: the message's digest.
     known: the earlier message's digest."""
-    return known == digest or known in map(_digest, messages.encodings(message))
+    return known == digest or known in map(digest_of, messages.encodings(message))

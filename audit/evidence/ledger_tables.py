@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 3
+FORMAT = 4
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -11,7 +11,7 @@ CREATE TABLE senders (
     UNIQUE (tier, producer, epoch)
 );
 CREATE TABLE numbers (
-    sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number)
+    block INTEGER, sender INTEGER, digests BLOB, PRIMARY KEY (block, sender)
 ) WITHOUT ROWID;
 CREATE TABLE clones (
     sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number, digest)
@@ -122,6 +122,7 @@ INSERT INTO meta VALUES (1, 0, 0)
 """
 """The tables whose names do not say what they contain:
 
+    numbers: the digests of messages (see module number_rows).
     tallies: the counts of each bucket, as columns (see module tallies).
     seals: what a seal says about a set of topics. An agent seals all of its topics together, and
         mostly with the same values.

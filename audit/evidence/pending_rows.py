@@ -2,7 +2,8 @@
 
 A busy audit topic has many messages of one sender in a transaction. All values of these rows are
 sums, minima and maxima. So it does not matter in which order the messages are added, or whether
-they are added here or by the database. (The tallies have a module of their own, tally_rows.)
+they are added here or by the database. (Digests, tallies and seals have modules of
+their own.)
 
 `PendingRows` belongs to one transaction. Nobody may use it after `write`, or after the transaction
 has failed.
@@ -76,8 +77,6 @@ class PendingRows:
     """The rows that the messages of one transaction add to or change."""
 
     def __init__(self) -> None:
-        self.numbers: dict[tuple[int, int], bytes] = {}
-        """The digest of each new message, by sender and number."""
         self._senders: dict[int, _Arrived] = {}
         self._claims: dict[int, tuple[int, int]] = {}
         self._names: dict[int, tuple[int, int, int, str]] = {}
@@ -87,9 +86,8 @@ class PendingRows:
         self._last_seen: dict[tuple[str, str], int] = {}
         self._coverage: dict[tuple[int, int, int], tuple[int, int]] = {}
 
-    def number(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
+    def number(self, sender: int, message: Delta | Seal) -> None:
         """Adds a message that no earlier message had the number of."""
-        self.numbers[sender, message.number] = digest
         arrived = self._senders.setdefault(sender, _Arrived(0, message, message.number))
         arrived.count += 1
         arrived.last = max(arrived.last, message.number)
@@ -130,8 +128,6 @@ class PendingRows:
             connection.executemany(statement, rows)
 
     def _statements(self) -> Iterator[tuple[str, Iterator[tuple[object, ...]]]]:
-        numbers = ((*key, digest) for key, digest in sorted(self.numbers.items()))
-        yield "INSERT INTO numbers VALUES (?, ?, ?)", numbers
         yield _SENDERS, self._sender_rows()
         yield _CLAIMS, ((sender, *said) for sender, said in self._claims.items())
         yield _HOST_NAMES, ((agent, *said) for agent, said in self._names.items())

@@ -67,10 +67,7 @@ class SealRows:
         self, agent: int, epoch: int, number: int, seals: SealColumns, sources: Sequence[int]
     ) -> None:
         """Adds a seal. sources: the ledger's ids of the topics."""
-        said: dict[tuple[int, int, int], list[int]] = {}
-        for source, values in zip(sources, zip(*seals.table.tolist(), strict=True), strict=True):
-            said.setdefault(values, []).append(source)
-        for values, sealed in said.items():
+        for values, sealed in _by_values(seals, sources).items():
             for topics in self._sets(tuple(sorted(sealed))):
                 key = _Key(agent, epoch, self._topics_id(topics))
                 self._rows.append((key, _Row(number, *values)))
@@ -101,3 +98,14 @@ class SealRows:
                 "INSERT INTO seal_topics (sources) VALUES (?) RETURNING id", (json.dumps(sources),)
             ).fetchone()
         return self._topics[sources]
+
+
+def _by_values(seals: SealColumns, sources: Sequence[int]) -> dict[tuple[int, ...], Sequence[int]]:
+    """The topics that a message seals with the same values, by these values."""
+    columns = seals.table.tolist()
+    if sources and all(column.count(column[0]) == len(column) for column in columns):
+        return {tuple(column[0] for column in columns): sources}
+    found: dict[tuple[int, ...], list[int]] = {}
+    for source, values in zip(sources, zip(*columns, strict=True), strict=True):
+        found.setdefault(values, []).append(source)
+    return dict(found)

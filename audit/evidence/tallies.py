@@ -42,6 +42,7 @@ _WIDTH: Final = LINKS + 1
 _SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
 _LONG: Final = np.dtype("<i8")
 _LEVEL: Final = 1
+_SENDERS_MAX: Final = 16
 _CRC_BYTES: Final = 4
 _LINKS_KEPT: Final = 1 << 16
 
@@ -109,20 +110,55 @@ class TallyColumns:
                 " written. Delete the store; the collector then reads the audit topics again."
             )
         numbers = np.frombuffer(bytes(cramjam.zstd.decompress(packed)), _LONG)
-        return cls(numbers.reshape(_WIDTH, -1))
+        table = np.cumsum(numbers.reshape(_WIDTH, -1), axis=1, dtype=_LONG)
+        table[LAST] += table[FIRST]
+        table[LINKS] += links_of_all(table[LAST], np.zeros_like(table[LAST]))
+        return cls(table)
 
     def pack(self) -> bytes:
         """The columns as bytes, with a CRC-32 before them. SQLite notices no changed bytes in a
-        value."""
-        data = np.ascontiguousarray(self.table, _LONG)
+        value.
+
+        The bytes have the difference of each number from the one before, because the tiers mostly
+        count the same of an agent. Of the last delta, they have the difference from the first. Of
+        the links, they have the difference from those of a chain without a hole, mostly 0.
+        """
+        data = np.array(self.table, _LONG, order="C")
+        data[LINKS] -= links_of_all(data[LAST], np.zeros_like(data[LAST]))
+        data[LAST] -= data[FIRST]
+        data[:, 1:] -= data[:, :-1].copy()
         packed = bytes(cramjam.zstd.compress(data.tobytes(), _LEVEL))
         return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
 
     def __add__(self, other: TallyColumns) -> TallyColumns:
+        places = self._places(other)
+        if places is not None:
+            found = self.table.copy()
+            for row in _SUMS:
+                found[row, places] += other.table[row]
+            found[FIRST, places] = np.minimum(found[FIRST, places], other.table[FIRST])
+            found[LAST, places] = np.maximum(found[LAST, places], other.table[LAST])
+            return TallyColumns(found)
         return TallyColumns.summed(np.concatenate((self.table, other.table), axis=1))
 
     def __len__(self) -> int:
         return int(self.table.shape[1])
+
+    def _places(self, other: TallyColumns) -> Int64s | None:
+        """Where these columns have the agents and senders of the other columns. None if they lack
+        one of them, or if an agent has so many senders that looking them up takes longer than
+        sorting."""
+        mine, wanted = self.table, other.table
+        first = np.searchsorted(mine[AGENT], wanted[AGENT], "left")
+        end = np.searchsorted(mine[AGENT], wanted[AGENT], "right")
+        if not len(first) or (first == end).any() or (end - first).max() > _SENDERS_MAX:
+            return None
+        for _ in range(_SENDERS_MAX):
+            behind = (mine[SENDER, first] < wanted[SENDER]) & (first + 1 < end)
+            if not behind.any():
+                break
+            first += behind
+        return first if (mine[SENDER, first] == wanted[SENDER]).all() else None
 
 
 class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):

@@ -9,6 +9,7 @@ The package has these modules:
     seal_columns    the topics of a seal, as values and as columns
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
+    usual_messages  decodes most messages of a fleet faster
     head            reads the first fields of a tier's message without decoding the rest
     topic           creates the topic, and reads values from it
     publisher       publishes messages from a durable outbox, in order; reads back the newest

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Self, overload
 
 import numpy as np
@@ -101,21 +102,29 @@ class CountColumns(Sequence[Count]):
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Reads the Avro record CountColumns. Raises ValueError if it is damaged."""
-        names = record["sources"]
-        count = len(sources_of(names))
-        table = np.frombuffer(record["table"], _LONG)
-        if len(table) % len(COLUMNS):
-            raise ValueError(f"{len(table)} numbers do not fill {len(COLUMNS)} columns")
-        table = table.reshape(len(COLUMNS), -1)
-        if not np.array_equal(np.unique(table[0]), np.arange(count)):
-            raise ValueError(f"the counts do not name the {count} sources")
+        found = cls.from_bytes(record["sources"], record["table"])
         filtered: dict[int, list[Filtered]] = {}
         for x in record["filtered"]:
-            if not 0 <= x["index"] < table.shape[1]:
+            if not 0 <= x["index"] < len(found):
                 raise ValueError(f"there is no count {x['index']}")
             rule = Filtered(x["rule"], x["records"], x["bytes"])
             filtered.setdefault(x["index"], []).append(rule)
-        return cls(names, table, {index: tuple(rules) for index, rules in filtered.items()})
+        found.filtered = {index: tuple(rules) for index, rules in filtered.items()}
+        return found
+
+    @classmethod
+    def from_bytes(cls, names: str, table: bytes) -> Self:
+        """Reads the fields `sources` and `table` of the Avro record CountColumns. Raises ValueError
+        if they are damaged."""
+        numbers = np.frombuffer(table, _LONG)
+        if len(numbers) % len(COLUMNS):
+            raise ValueError(f"{len(numbers)} numbers do not fill {len(COLUMNS)} columns")
+        found = cls(names, numbers.reshape(len(COLUMNS), -1))
+        count = len(sources_of(names))
+        indexes = table[: len(found) * _LONG.itemsize]
+        if indexes != _ascending(count) and not _are_named(found.table[0], count):
+            raise ValueError(f"the counts do not name the {count} sources")
+        return found
 
     def to_record(self) -> dict[str, Any]:
         """The Avro record CountColumns."""
@@ -156,6 +165,21 @@ class CountColumns(Sequence[Count]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+@lru_cache(maxsize=1024)
+def _ascending(count: int) -> bytes:
+    """The column `source` of counts that name each source once, in order, as most messages do."""
+    return np.arange(count, dtype=_LONG).tobytes()
+
+
+def _are_named(indexes: npt.NDArray[np.int64], count: int) -> bool:
+    """Whether the numbers below `count`, and no others, are in this column."""
+    if not len(indexes):
+        return count == 0
+    if indexes.min() < 0 or indexes.max() != count - 1:
+        return False
+    return bool(np.bincount(indexes).all())
 
 
 NO_COUNTS: Final = CountColumns("[]", _EMPTY)

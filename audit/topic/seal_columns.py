@@ -69,16 +69,24 @@ class SealColumns(Sequence[SealedTopic]):
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Reads the Avro record SealColumns. Raises ValueError if it is damaged."""
-        names = record["sources"]
-        table, offsets = (
-            np.frombuffer(record[name], _LONG).reshape(_ROWS, -1) for name in ("table", "offsets")
+        return cls.from_bytes(record["sources"], record["table"], record["offsets"])
+
+    @classmethod
+    def from_bytes(cls, names: str, table: bytes, offsets: bytes) -> Self:
+        """Reads the fields of the Avro record SealColumns. Raises ValueError if they are
+        damaged."""
+        found = cls(
+            names,
+            np.frombuffer(table, _LONG).reshape(_ROWS, -1),
+            np.frombuffer(offsets, _LONG).reshape(_ROWS, -1),
         )
         count = len(sources_of(names))
-        if table.shape[1] != count:
-            raise ValueError(f"{count} sources have {table.shape[1]} seals")
-        if offsets.shape[1] and not 0 <= offsets[0].min() <= offsets[0].max() < count:
+        if len(found) != count:
+            raise ValueError(f"{count} sources have {len(found)} seals")
+        indexes = found.offsets[0].view(np.uint64)  # a negative number is now a great one
+        if len(indexes) and indexes.max() >= count:
             raise ValueError(f"an offset names none of the {count} sources")
-        return cls(names, table, offsets)
+        return found
 
     def to_record(self) -> dict[str, Any]:
         """The Avro record SealColumns."""

@@ -2347,11 +2347,9 @@ MUTANTS = (
     ),
     Mutant(
         "two messages of one transaction with one number both count",
-        "audit/evidence/ledger_rows.py",
-        """        if (sender, number) in self._pending.numbers:
-            return self._pending.numbers[sender, number]
-""",
-        "",
+        "audit/evidence/number_rows.py",
+        "        value = self._blocks.get(key)\n",
+        "        value = None\n",
         ("tests/unit/audit/evidence/test_ledger.py::test_the_ledger_and_the_fold_agree_on_clones",),
     ),
     Mutant(

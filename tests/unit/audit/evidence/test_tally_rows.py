@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from skidway.audit.counts import checksum
 from skidway.audit.evidence import seal_rows, tally_rows
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.evidence.tallies import SenderKey, links_of
+from skidway.audit.evidence.tallies import SenderKey, TallyColumns, links_of
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Seal, Tier, encode
 from skidway.audit.topic.seal_columns import SealedTopic
@@ -54,6 +55,25 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
     assert (tally.first, tally.last, tally.chained) == (1, len(sums), True)
     assert tally.links == links_of(len(sums), 0)
     ledger.close()
+
+
+tallies = st.lists(
+    st.tuples(st.sampled_from([0, 7, -8, MOST]), st.sampled_from([1, 2, 3]), *[longs] * 8),
+    min_size=1,
+    max_size=12,
+).map(lambda rows: TallyColumns.summed(np.array(rows, np.int64).T))
+
+
+@given(tallies, tallies)
+def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: TallyColumns) -> None:
+    """Tallies are the same whether the ledger adds to those of known agents and senders, or sorts
+    and adds up all. They also come back from the store as they were, whatever their numbers."""
+    whole = TallyColumns.summed(np.concatenate((mine.table, other.table), axis=1))
+    for first, second in ((mine, other), (other, mine), (whole, other)):
+        found = first + second
+        together = np.concatenate((first.table, second.table), axis=1)
+        assert np.array_equal(found.table, TallyColumns.summed(together).table)
+        assert np.array_equal(TallyColumns.unpack(found.pack()).table, found.table)
 
 
 def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,184 @@
+"""Decodes the messages that a fleet sends all the time, without the generic Avro decoder.
+
+Nearly all messages of a fleet are deltas, seals and heartbeats of the current schema, without
+losses, gaps and filtered records. This module reads only these messages, and only if their bytes
+are exactly those that Skidway writes. It leaves all other bytes to `messages.decode`. So both
+decoders agree about every message, and only `messages.decode` refuses messages.
+
+A sender's name and bounds, and the names of source topics, are the same in most messages of a
+sender. So this module looks up their bytes instead of decoding them again.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import NO_COUNTS, CountColumns
+from skidway.audit.topic.messages import (
+    AUDIT_SCHEMA,
+    Bounds,
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.seal_columns import SealColumns
+from skidway.kafka.source import Source
+from skidway.schemas import single_object
+
+_HEADER: Final = single_object.shipped().schema(AUDIT_SCHEMA).header
+_BODY: Final = len(_HEADER)
+_DELTA, _SEAL, _HEARTBEAT = 0, 2, 4
+_TIERS: Final = tuple(Tier)
+_NOTHING, _SOMETHING = 0, 2
+"""The byte of a null or of an empty array, and the byte before any other optional value."""
+
+_INT_END: Final = 1 << 31
+_LONG_END: Final = 1 << 64
+
+_SENDERS_MAX = 1 << 16
+_NAMES_MAX = 1 << 10
+
+
+class _Unusual(ValueError):
+    """Bytes that this module leaves to the generic decoder."""
+
+
+def decode(value: bytes) -> Message:
+    """Decodes the message in a record's value. Raises the errors of `messages.decode`."""
+    if value.startswith(_HEADER):
+        try:
+            return _decode(value)
+        except (ValueError, IndexError):
+            pass
+    return messages.decode(value)
+
+
+def _decode(value: bytes) -> Delta | Seal | Heartbeat:
+    at = _BODY + 2  # the bytes of kind and tier
+    for _ in ("cluster", "producer", "host"):
+        length, at = _long(value, at)
+        at += length
+    _, at = _long(value, at)
+    sender = value[_BODY + 1 : at]
+    number, at = _long(value, at)
+    time_ms, at = _long(value, at)
+    if value[_BODY] == _DELTA:
+        return _delta(value, at, sender, number, time_ms)
+    if value[_BODY] == _SEAL:
+        return _seal(value, at, sender, number, time_ms)
+    if value[_BODY] != _HEARTBEAT:
+        raise _Unusual
+    for _ in ("ranges", "counts", "columns", "losses", "gaps", "sealed", "seals"):
+        at = _skip(value, at)
+    return Heartbeat(_sender(sender, value[at:]), number, time_ms)
+
+
+def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Delta:
+    ranges, at = _ranges(value, at)
+    at = _skip(value, at)  # counts
+    counts = NO_COUNTS
+    if value[at] == _SOMETHING:
+        names, at = _bytes(value, at + 1)
+        table, at = _bytes(value, at)
+        counts = CountColumns.from_bytes(_text(names), table)
+    for _ in ("columns or filtered", "losses", "gaps", "sealed", "seals"):
+        at = _skip(value, at)
+    return Delta(_sender(sender, value[at:]), number, time_ms, ranges, counts)
+
+
+def _seal(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Seal:
+    for _ in ("ranges", "counts", "columns", "losses", "gaps"):
+        at = _skip(value, at)
+    if value[at] != _SOMETHING:
+        raise _Unusual
+    names, at = _bytes(value, at + 1)
+    table, at = _bytes(value, at)
+    offsets, at = _bytes(value, at)
+    at = _skip(value, at)  # seals
+    seals = SealColumns.from_bytes(_text(names), table, offsets)
+    return Seal(_sender(sender, value[at:]), number, time_ms, seals)
+
+
+def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
+    count, at = _long(value, at)
+    if count < 0:
+        raise _Unusual
+    found = []
+    for _ in range(count):
+        begin = at
+        for _ in ("cluster", "cluster_id", "topic", "topic_id"):
+            length, at = _long(value, at)
+            at += length
+        source = _source(value[begin:at])
+        partition, at = _long(value, at)
+        first, at = _long(value, at)
+        end, at = _long(value, at)
+        if not -_INT_END <= partition < _INT_END:
+            raise _Unusual
+        found.append(Range(source, partition, first, end))
+    return tuple(found), _skip(value, at) if count else at
+
+
+@lru_cache(_SENDERS_MAX)
+def _sender(sender: bytes, bounds: bytes) -> Sender:
+    """The sender with this part of a message. bounds: the message's last bytes."""
+    if sender[0] % 2 or sender[0] >= 2 * len(_TIERS):
+        raise _Unusual
+    cluster, at = _bytes(sender, 1)
+    producer, at = _bytes(sender, at)
+    host, at = _bytes(sender, at)
+    epoch, at = _long(sender, at)
+    lateness_ms, end = _long(bounds, 0)
+    ahead_ms, end = _long(bounds, end)
+    if end != len(bounds):
+        raise _Unusual
+    names = cluster.decode(), producer.decode(), host.decode()
+    return Sender(_TIERS[sender[0] // 2], *names, epoch, Bounds(lateness_ms, ahead_ms))
+
+
+@lru_cache(_NAMES_MAX)
+def _source(value: bytes) -> Source:
+    names, at = [], 0
+    for _ in ("cluster", "cluster_id", "topic", "topic_id"):
+        name, at = _bytes(value, at)
+        names.append(name.decode())
+    return Source(*names)
+
+
+@lru_cache(_NAMES_MAX)
+def _text(value: bytes) -> str:
+    return value.decode()
+
+
+def _skip(value: bytes, at: int) -> int:
+    """The position after a null or an empty array."""
+    if value[at] != _NOTHING:
+        raise _Unusual
+    return at + 1
+
+
+def _bytes(value: bytes, at: int) -> tuple[bytes, int]:
+    length, at = _long(value, at)
+    if length < 0:
+        raise _Unusual
+    return value[at : at + length], at + length
+
+
+def _long(value: bytes, at: int) -> tuple[int, int]:
+    """Reads a number as Avro writes it, in as few bytes as possible."""
+    byte = value[at]
+    number, shift = byte & 0x7F, 7
+    while byte & 0x80:
+        at += 1
+        byte = value[at]
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte or number >= _LONG_END:
+            raise _Unusual
+    return (number >> 1) ^ -(number & 1), at + 1

@@ -1,0 +1,68 @@
+"""The digests of numbered messages: every number keeps the digest that it got first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from skidway.audit.database import IN_MEMORY, open_database, transaction
+from skidway.audit.evidence import number_rows
+from skidway.audit.evidence.ledger_tables import FORMAT, SCHEMA
+from skidway.audit.evidence.number_rows import BLOCK, NumberRows, digest_of, first_missing
+from support.promises import promise
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+numbers = st.integers(1, 3 * BLOCK) | st.integers(LEAST, MOST)
+said = st.lists(st.tuples(st.integers(1, 3), numbers, st.binary(min_size=1, max_size=2)))
+
+
+@promise("6 numbers")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chosen=said, size=st.integers(1, 9))
+def test_the_first_digest_of_a_number_is_kept(
+    chosen: list[tuple[int, int, bytes]], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger returns the digest of the first message with a number, whatever numbers came
+    before, and whether the digest is still in memory or was written by an earlier transaction."""
+    monkeypatch.setattr(number_rows, "KEPT_BLOCKS_MAX", 1)
+    connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
+    rows, known = NumberRows(connection), dict[tuple[int, int], bytes]()
+    for first in range(0, len(chosen), size):
+        with transaction(connection):
+            for sender, number, value in chosen[first : first + size]:
+                digest = digest_of(value)
+                assert rows.add(sender, number, digest) == known.get((sender, number))
+                known.setdefault((sender, number), digest)
+            rows.write()
+    later = NumberRows(connection)
+    assert all(later.add(*key, digest_of(b"")) == digest for key, digest in known.items())
+    connection.close()
+
+
+@promise("6 numbers")
+@given(st.integers(-3, 3 * BLOCK), st.integers(1, 3 * BLOCK), st.sets(st.integers(0, 3 * BLOCK)))
+def test_the_first_missing_number_is_found(first: int, count: int, holes: set[int]) -> None:
+    """The ledger finds the least missing number of a sender, also if whole blocks of numbers are
+    missing, and does not mix up senders."""
+    connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
+    rows = NumberRows(connection)
+    there = {first, *(first + each for each in range(count))} - {first + 1 + x for x in holes}
+    with transaction(connection):
+        for number in there:
+            rows.add(1, number, digest_of(b""))
+        for number in range(first, first + 4 * BLOCK):
+            rows.add(2, number, digest_of(b""))
+        rows.write()
+    expected = next(x for x in range(first, first + count + 1) if x not in there)
+    assert first_missing(connection, 1, first) == expected
+    connection.close()
+
+
+def test_a_digest_depends_on_every_byte() -> None:
+    """Two messages that differ in one byte have different digests of 8 bytes."""
+    value = bytes(range(256))
+    changed = [value[:at] + b"?" + value[at + 1 :] for at in range(256) if at != ord("?")]
+    found = {digest_of(each) for each in [value, value + b"\0", b"", *changed]}
+    assert len(found) == 258
+    assert {len(each) for each in found} == {8}

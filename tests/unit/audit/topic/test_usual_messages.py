@@ -1,0 +1,120 @@
+"""The fast decoder of usual audit messages agrees with the generic decoder about all bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from skidway.audit.topic import messages, usual_messages
+from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.messages import (
+    Bounds,
+    Certainty,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    MessageRefused,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.kafka.source import Source
+from support.promises import promise
+
+longs = st.integers(-(2**63), 2**63 - 1)
+ints = st.integers(-(2**31), 2**31 - 1)
+words = st.text(max_size=8) | st.just("long" * 40)
+sources = st.builds(Source, words, words, words, words)
+senders = st.builds(
+    Sender, st.sampled_from(Tier), words, words, words, longs, st.builds(Bounds, longs, longs)
+)
+counts = st.builds(
+    Count, sources, longs, longs, ints, longs, longs, longs, longs, longs, longs,
+    st.just(()) | st.just((Filtered("rule", 1, 2),)),
+)  # fmt: skip
+losses = st.builds(Loss, sources, longs, longs, longs, st.none(), st.sampled_from(Certainty), words)
+sealed = st.builds(
+    SealedTopic, sources, longs, longs,
+    st.lists(st.tuples(ints, longs), max_size=2).map(tuple), st.booleans(),
+)  # fmt: skip
+said = st.one_of(
+    st.builds(
+        Delta, senders, longs, longs,
+        st.lists(st.builds(Range, sources, ints, longs, longs), max_size=2).map(tuple),
+        st.lists(counts, max_size=3).map(tuple),
+        st.just(()) | st.tuples(losses),
+        st.just(()) | st.tuples(st.builds(Gap, sources, ints, longs, longs, words)),
+    ),
+    st.builds(Seal, senders, longs, longs, st.lists(sealed, max_size=3).map(tuple)),
+    st.builds(Heartbeat, senders, longs, longs),
+)  # fmt: skip
+
+SENDER = Sender(Tier.AGENT, "dc1", "7", "host", 1)
+SOURCE = Source("dc1", "cid", "logs", "tid")
+SEAL = Seal(SENDER, 5, 0, (SealedTopic(SOURCE, 9, 4, ((0, 1),)),))
+DELTA = Delta(SENDER, 5, 0, (Range(SOURCE, 0, 1, 2),), (Count(SOURCE, 7, 0, 9, 1, 2, 3),))
+
+
+@given(said)
+@example(SEAL)
+@example(DELTA)
+@example(Heartbeat(SENDER, 5, 0))
+def test_every_message_comes_back_as_it_was(message: Message) -> None:
+    """The fast decoder gives each message back as it was, whether the decoder reads the message
+    itself or leaves it to the generic decoder."""
+    assert usual_messages.decode(encode(message)) == message
+
+
+@promise("6 audit topic")
+@given(
+    said, st.integers(0, 1 << 10), st.sampled_from([b"", b"\0", b"\1", b"\2", b"\x80\0", b"\xff"]),
+    st.integers(0, 2),
+)  # fmt: skip
+def test_damaged_messages_are_the_same_to_both_decoders(
+    message: Message, place: int, put: bytes, cut: int
+) -> None:
+    """If bytes of a message are missing, changed or added, both decoders read the same message, or
+    refuse it with the same sentence."""
+    value = encode(message)
+    at = place % len(value)
+    value = value[:at] + put + value[at + cut :]
+    assert _outcome(usual_messages.decode, value) == _outcome(messages.decode, value)
+
+
+@pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
+def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
+    """Each single byte of a message may have any other value, and each number of bytes at the end
+    may be missing: both decoders agree."""
+    value = encode(message)
+    damaged = [value[:end] for end in range(len(value))]
+    damaged += [
+        value[:at] + bytes([other]) + value[at + 1 :]
+        for at in range(10, len(value))
+        for other in (0, 1, 2, 3, 4, 6, 8, 0x7F, 0x80, 0xFF)
+    ]
+    for each in [*damaged, value + b"\0"]:
+        assert _outcome(usual_messages.decode, each) == _outcome(messages.decode, each)
+
+
+@pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
+def test_the_generic_decoder_is_not_asked_for_usual_messages(
+    message: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fast decoder reads the messages of a healthy fleet itself."""
+    value = encode(message)
+    monkeypatch.setattr(messages, "decode", None)
+    assert usual_messages.decode(value) == message
+
+
+def _outcome(decode: object, value: bytes) -> object:
+    assert callable(decode)
+    try:
+        return decode(value)
+    except MessageRefused as error:
+        return str(error)
