@@ -206,6 +206,14 @@ class AuditSettings:
         at_least=1_000,
     )
 
+    history_days: int = setting(
+        "history.days",
+        35,
+        help="How many days of buckets (by event time) the history of verdicts keeps.",
+        at_least=1,
+        at_most=3_650,
+    )
+
     def check(self) -> None:
         """Raises ConfigurationRefused for a combination of settings that cannot work."""
         check_tiers(self.tiers)

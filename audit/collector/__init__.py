@@ -5,4 +5,6 @@ judge        judges every bucket again and again, in bounded memory and time
 hours        answers programs that wait until all data of an hour is complete
 web          the dashboard, its pages and its JSON
 collector    the loop that collects messages, and the web server
+history, history_store, history_answers    since when buckets have their verdicts, and why: decides,
+    stores, answers
 """

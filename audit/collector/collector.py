@@ -12,26 +12,28 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import uvicorn
 from prometheus_client import Gauge
 
 from skidway import log, ports, systemd
+from skidway.audit.collector.history_store import HISTORY, HistoryStore
 from skidway.audit.collector.hours import Hours
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.roster_file import RosterFile
 from skidway.audit.collector.web import Dashboard
 from skidway.audit.database import failures
 from skidway.audit.evidence.collection import Collection
+from skidway.audit.evidence.evidence import Window
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostStatus, survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED, Standing
-from skidway.audit.judgement.verdict import Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
 from skidway.clock import Clock
@@ -116,16 +118,24 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         ledger, reader = Ledger(path), Ledger(path)
         stack.callback(ledger.close)
         stack.callback(reader.close)
+        histories = [
+            HistoryStore(
+                settings.store_dir / HISTORY, now_ms=clock.time_ms(), days=settings.history_days
+            )
+            for _ in ("the judging thread's", "the web thread's")
+        ]
+        for history in histories:
+            stack.callback(history.close)
         if ledger.read_again():
             _log.info("audit_topics_read_again", reason="messages were unread, and can be read now")
         expectation = _Expected(settings, clock)
-        loop = _Loop(settings, expectation, ledger, clock)
+        loop = _Loop(settings, expectation, ledger, clock, histories[0])
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
         hours = Hours(reader, lambda: expectation.policy, lambda: loop.blocks, clock)
         dashboard = Dashboard(
-            reader, lambda: expectation.policy, lambda: loop.standing, hours, clock
+            reader, lambda: expectation.policy, lambda: loop.standing, hours, clock, histories[1]
         )
         stack.enter_context(_serving(dashboard, settings.listener))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
@@ -163,8 +173,15 @@ class _Loop:
     """Collects messages, and keeps trying while a cluster is unreachable."""
 
     def __init__(
-        self, settings: AuditSettings, expected: _Expected, ledger: Ledger, clock: Clock
+        self,
+        settings: AuditSettings,
+        expected: _Expected,
+        ledger: Ledger,
+        clock: Clock,
+        history: HistoryStore | None = None,
     ) -> None:
+        self._history = history
+        self._has_caught_up = False
         self._settings = settings
         self._expected = expected
         self._ledger = ledger
@@ -172,7 +189,7 @@ class _Loop:
         self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
-        self._judging = Judge(ledger, lambda: expected.policy, clock)
+        self._judging = Judge(ledger, lambda: expected.policy, clock, self._note)
         self.standing = NOTHING_JUDGED
         self._clocks = Clocks()
         self._has_read = False
@@ -195,6 +212,7 @@ class _Loop:
                 try:
                     self._collect(collection, shutdown)
                 except (Unreachable, KafkaError, CorruptBatch) as error:
+                    self._has_caught_up = False
                     _log.error("collecting_interrupted", reason=str(error))
                     self._examine()
                     shutdown.wait(RETRY_S)
@@ -204,6 +222,7 @@ class _Loop:
             collection.turn(TURN_MS, shutdown.fileno())
             self._good_at, self._has_read = self._clock.monotonic(), True
             self._partitions = collection.partitions
+            self._has_caught_up = collection.has_caught_up
             self._examine()
 
     def _examine(self) -> None:
@@ -230,6 +249,11 @@ class _Loop:
             detail["schemas"] = reasons.of_unread(unread)
         is_well = self._expected.problem is None and not unread and not self._clocks.is_ours_wrong
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
+
+    def _note(self, window: Window, found: Sequence[BucketVerdict], now_ms: int) -> None:
+        """Notes changed verdicts, unless the ledger lacks messages that the topics already have."""
+        if self._history is not None and self._has_caught_up:
+            self._history.note(window, found, now_ms)
 
     def _judge(self) -> None:
         """Judges some buckets. Pages, metrics and /health then report the new standing, that is,

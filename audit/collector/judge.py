@@ -9,15 +9,20 @@ are blocks that were never judged, the standing says how many there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from skidway.audit.evidence.evidence import Window
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.standing import Standing, joined, judged
+from skidway.audit.judgement.standing import Standing, joined, of_evidence
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.clock import Clock
 
 BLOCK_MS = 3_600_000
+Note = Callable[[Window, Sequence[BucketVerdict], int], None]
+"""Is told all verdicts of a block, and the audit's time."""
 NEWEST_BLOCKS = 2
 """The number of newest blocks that every step judges."""
 
@@ -29,9 +34,18 @@ it has taken AGAIN_S seconds."""
 
 class Judge:
     """Owns the last judgement of each block. Only the thread that owns the ledger's connection uses
-    this object; other threads may only read `blocks`."""
+    this object; other threads may only read `blocks`. note: is told the verdicts of each judgement
+    that begins when every block has been judged before."""
 
-    def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        policy: Callable[[], Policy],
+        clock: Clock,
+        note: Note | None = None,
+    ) -> None:
+        self._note = note
+        self._is_whole = False
         self._ledger = ledger
         self._policy = policy
         self._clock = clock
@@ -50,6 +64,7 @@ class Judge:
         began = self._clock.monotonic()
         blocks = self._ledger.blocks(BLOCK_MS)
         self._parts = {block: part for block, part in self._parts.items() if block in set(blocks)}
+        self._is_whole = len(self._parts) == len(blocks)
         for block in self._chosen(blocks, began):
             self._parts[block] = self._judged((block, block + BLOCK_MS))
         parts = [self._parts[block] for block in blocks if block in self._parts]
@@ -72,4 +87,8 @@ class Judge:
 
     def _judged(self, window: tuple[int, int]) -> Standing:
         evidence = self._ledger.evidence(window)
-        return judged(evidence, self._policy(), self._clock.time_ms())
+        now_ms = self._clock.time_ms()
+        found = verdicts(evidence, self._policy(), now_ms)
+        if self._note is not None and self._is_whole:
+            self._note(window, found, now_ms)
+        return of_evidence(evidence, found, now_ms)

@@ -4,6 +4,7 @@
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
     /agents           the hosts: expected, silent, retired; all senders, and when each was heard
     /index.json, /buckets.json, /agents.json    the same for programs
+    /history.json     the history of verdicts, see `history_answers`
     /complete.json, /hours.json                 for programs that wait for whole hours, see `hours`
 
 This module renders the pages. The pages work without JavaScript and load only /style.css. The
@@ -29,6 +30,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from skidway.audit.collector import history_answers
+from skidway.audit.collector.history_store import HistoryStore
 from skidway.audit.collector.hours import Hours
 from skidway.audit.evidence.evidence import Evidence, Window
 from skidway.audit.evidence.ledger import Ledger
@@ -108,7 +111,9 @@ class Dashboard:
         standing: Callable[[], Standing],
         hours: Hours,
         clock: Clock,
+        history: HistoryStore | None = None,
     ) -> None:
+        self._history = history
         self._ledger = ledger
         self._policy_now = policy
         self._standing = standing
@@ -126,6 +131,7 @@ class Dashboard:
             Route("/buckets.json", self._json(self._buckets_json)),
             Route("/agents", self._page("agents.html", self._agents)),
             Route("/agents.json", self._json(self._agents_json)),
+            Route("/history.json", self._json(self._history_json)),
             Route("/complete.json", self._json(self._hours.complete)),
             Route("/hours.json", self._json(self._hours.judged)),
             Route("/style.css", _style),
@@ -169,6 +175,9 @@ class Dashboard:
             "tiers": [tier.value.lower() for tier in self._policy.tiers],
             "verdicts": [self._line(x, names[x.source]) for x in reversed(shown.verdicts)],
             "detail": "bucket" in query,
+            "history": history_answers.page(self._history, shown.verdicts)
+            if "bucket" in query
+            else None,
             "older": older,
             "json": "/buckets.json?" + urlencode(query),
         }
@@ -184,6 +193,12 @@ class Dashboard:
         topic, shown = self._asked(request)
         document = report.document(self._standing_of(topic), shown.verdicts)
         return document | {"older_until": shown.older}
+
+    def _history_json(self, request: Request) -> dict[str, Any]:
+        known = self._ledger.evidence(NO_BUCKETS).topics
+        return history_answers.answer(
+            self._history, request.query_params, known, self._clock.time_ms()
+        )
 
     def _standing_of(self, topic: str | None) -> Standing:
         found = self._standing()

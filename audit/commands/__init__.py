@@ -11,4 +11,5 @@ defines the command `audit`, and those of its verbs that start programs.
     accept       `skidway audit accept` and `skidway audit retire`
     decisions    `skidway audit decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
+    history      `skidway audit report --history`
 """

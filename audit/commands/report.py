@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from skidway.audit.commands import options
+from skidway.audit.commands import history, options
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
@@ -20,6 +20,7 @@ from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json, table
 from skidway.clock import SystemClock
+from skidway.errors import UsageError
 
 
 def register(verbs: Any) -> None:
@@ -42,10 +43,15 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--each-bucket", action="store_true", help="a line for each bucket, even for alike ones"
     )
+    history.add_options(parser)
     parser.set_defaults(run=_report)
 
 
 def _report(args: argparse.Namespace) -> int:
+    if args.history:
+        return history.print_history(args)
+    if args.bucket is not None:
+        raise UsageError("--bucket needs --history.")
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
     judged, found, states, times = _judged(args, settings, policy)

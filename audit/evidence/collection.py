@@ -32,7 +32,8 @@ the ledger gets each record at once."""
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
     uses this object. Records that the ledger does not have yet when the program ends are read
-    again."""
+    again. has_caught_up: whether the ledger has reached the end of every partition that is read. It
+    becomes false when a topic is read from the beginning."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -45,6 +46,7 @@ class Collection:
         self._waiting: list[tuple[bytes, Heard]] = []
         self._waiting_bytes = 0
         self._has_moved = False
+        self.has_caught_up = False
         self._take_at = clock.monotonic()
         self._refresh_at = clock.monotonic()
 
@@ -65,6 +67,9 @@ class Collection:
             self.take()
         ends = self._fetcher.high_watermarks
         self._at_end = {tp: now for tp, at in positions.items() if tp in ends and at >= ends[tp]}
+        if not self.has_caught_up and self._begins and self._at_end.keys() >= self._begins.keys():
+            self.take()
+            self.has_caught_up = True
         return len(read)
 
     def take(self) -> None:
@@ -104,6 +109,7 @@ class Collection:
             for partition in found[name].partitions:
                 tp = TopicPartition(name, partition.index)
                 if again or tp not in self._begins:
+                    self.has_caught_up = False
                     self._begins[tp] = _begin(known.get(tp), topic_id)
                     self._fetcher.seek(tp, self._begins[tp])
 

@@ -11,4 +11,5 @@ The package has these modules:
                     asks a ledger whether topics are complete
     completeness_report
                     whether topics are complete, for `skidway audit complete`
+    history_report    the history of verdicts in words
 """

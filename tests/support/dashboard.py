@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from skidway.audit.collector.history_store import HistoryStore
 from skidway.audit.collector.hours import Hours
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.web import Dashboard
@@ -15,7 +16,12 @@ from support.clock import ManualClock
 
 
 def ask(
-    ledger: Ledger, path: str, policy: Policy, method: str = "GET", now_ms: int | None = None
+    ledger: Ledger,
+    path: str,
+    policy: Policy,
+    method: str = "GET",
+    now_ms: int | None = None,
+    history: HistoryStore | None = None,
 ) -> tuple[int, dict[str, str], str]:
     """Returns the status, the headers and the body of the answer. `now_ms` is the time of the
     collector's clock."""
@@ -27,7 +33,7 @@ def ask(
         return judged(ledger.evidence(), policy, clock.time_ms())
 
     hours = Hours(ledger, lambda: policy, lambda: judge.blocks, clock)
-    application = Dashboard(ledger, lambda: policy, found, hours, clock).application()
+    application = Dashboard(ledger, lambda: policy, found, hours, clock, history).application()
     path, _, query = path.partition("?")
     sent: list[dict[str, Any]] = []
     scope = {

@@ -2371,4 +2371,21 @@ MUTANTS = (
         "                times",
         ("tests/unit/audit/topic/test_publisher.py",),
     ),
+    Mutant(
+        "the history notes verdicts while blocks were never judged",
+        "audit/collector/judge.py",
+        "if self._note is not None and self._is_whole:",
+        "if self._note is not None:",
+        (
+            "tests/unit/audit/collector/test_history.py::"
+            "test_nothing_is_noted_before_everything_was_judged",
+        ),
+    ),
+    Mutant(
+        "a restart of the collector is noted as a change of verdicts",
+        "audit/collector/history_store.py",
+        "row = noted(last.get(key), verdict",
+        "row = noted(None, verdict",
+        ("tests/unit/audit/collector/test_history.py",),
+    ),
 )

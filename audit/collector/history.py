@@ -1,0 +1,131 @@
+"""Decides what the history of verdicts notes. The history says since when a bucket has its verdict,
+and why the verdict changed. The module does no I/O.
+
+A row is noted when the word that reports print for a bucket changes. A bucket whose first verdict
+is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was complete and
+is not complete any more, the row has a cause: which host and tier counted more records than before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.kafka.source import Source
+
+REASONS_MAX, REASON_LENGTH_MAX = 3, 200
+CAUSES_MAX = 3
+WARNED = "warned"
+KEPT_MAX = 300_000
+"""Of complete buckets, the counts of this many pairs of host and tier are kept in memory. Without
+them, a cause names the tier alone."""
+
+Key = tuple[Source, int, int]
+"""The topic of a bucket, the bucket's start, and its size, in ms."""
+Counts = Mapping[tuple[str, str], int]
+"""The number of records by (tier, host). The host is "" for the sum of all hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One noted verdict. revision: 1, 2, ... time_ms: the audit's clock at the judgement. word: the
+    verdict as reports print it. is_complete: whether its status is complete. totals: the records by
+    tier."""
+
+    revision: int
+    time_ms: int
+    word: str
+    is_complete: bool
+    reasons: tuple[str, ...] = ()
+    cause: str = ""
+    totals: Mapping[str, int] | None = None
+
+
+def noted(
+    last: Row | None, verdict: BucketVerdict, time_ms: int, before: Counts | None = None
+) -> Row | None:
+    """The row to append after `last`; None if there is nothing to note. before: the counts by tier
+    and host when the bucket was last judged complete, if they are known."""
+    word, is_complete = word_of(verdict), verdict.status is Status.COMPLETE
+    if word == (Status.OPEN.word if last is None else last.word):
+        return None
+    counts, cause = counts_of(verdict), ""
+    if last is not None and last.is_complete and not is_complete:
+        cause = _cause(before, counts, last.totals or {})
+    reasons = tuple(shortened(x) for x in verdict.words[:REASONS_MAX])
+    revision = 1 if last is None else last.revision + 1
+    return Row(revision, time_ms, word, is_complete, reasons, shortened(cause), _totals(counts))
+
+
+def word_of(verdict: BucketVerdict) -> str:
+    """The verdict in words, with warnings and acceptances."""
+    if verdict.is_warned:
+        return WARNED
+    return f"{WARNED}, accepted" if verdict.is_warned_and_accepted else verdict.word
+
+
+def counts_of(verdict: BucketVerdict) -> dict[tuple[str, str], int]:
+    """The records by tier and host. If a tier has several places, the greatest count."""
+    found: Counter[tuple[str, str]] = Counter()
+    for agent in verdict.agents:
+        here: dict[str, int] = {}
+        for place, sums in agent.sums.items():
+            tier = place.tier.value.lower()
+            here[tier] = max(here.get(tier, 0), 0 if sums is None else sums.count)
+        for tier, count in here.items():
+            found[tier, agent.host or f"agent {agent.agent}"] += count
+    return dict(found)
+
+
+def shortened(text: str) -> str:
+    """The text, at most REASON_LENGTH_MAX characters of it."""
+    return text if len(text) <= REASON_LENGTH_MAX else text[: REASON_LENGTH_MAX - 3] + "..."
+
+
+class Kept:
+    """The counts of buckets that were complete when they were last judged, in bounded memory. The
+    counts that were kept for the longest time go first. Only the judging thread uses this."""
+
+    def __init__(self, size_max: int = KEPT_MAX) -> None:
+        self._size_max = size_max
+        self._size = 0
+        self._counts: OrderedDict[Key, Counts] = OrderedDict()
+
+    def get(self, key: Key) -> Counts | None:
+        """The counts of the bucket; None if they are not kept."""
+        return self._counts.get(key)
+
+    def put(self, key: Key, counts: Counts | None) -> None:
+        """Keeps these counts; None forgets them."""
+        self._size -= len(self._counts.pop(key, {}))
+        if counts is not None:
+            self._counts[key] = counts
+            self._size += len(counts)
+        while self._size > self._size_max:
+            self._size -= len(self._counts.popitem(last=False)[1])
+
+
+def _totals(counts: Counts) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for (tier, _), count in counts.items():
+        found[tier] += count
+    return dict(found)
+
+
+def _cause(before: Counts | None, now: Counts, totals: Mapping[str, int]) -> str:
+    if before is None:
+        before = {(tier, ""): count for tier, count in totals.items()}
+        now = {(tier, ""): count for tier, count in _totals(now).items()}
+    more = {key: count - before.get(key, 0) for key, count in now.items()}
+    grown = sorted((key for key in more if more[key] > 0), key=lambda key: (-more[key], key))
+    said = [_more(more[key], *key) for key in grown[:CAUSES_MAX]]
+    if len(grown) > CAUSES_MAX:
+        said.append(f"and {len(grown) - CAUSES_MAX} others")
+    return ", ".join(said)
+
+
+def _more(count: int, tier: str, host: str) -> str:
+    records = "record" if count == 1 else "records"
+    return f"{count} more {records}{f' of {host}' if host else ''} at {tier}"

@@ -1,0 +1,64 @@
+"""`skidway audit report --history`: asks a collector since when buckets have their verdicts, and
+why the verdicts changed. Only the collector knows this; the audit topics do not tell it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urlencode
+
+from skidway.audit.reports import history_report
+from skidway.audit.settings import DASHBOARD_LISTENER
+from skidway.cli.output import print_json
+from skidway.errors import Unreachable, UsageError
+
+ANSWER_WITHIN_S = 30
+ANSWER_BYTES_MAX = 64 << 20
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --history, --bucket and --collector."""
+    parser.add_argument(
+        "--history", action="store_true", help="how verdicts changed, and why; asks the collector"
+    )
+    parser.add_argument("--bucket", metavar="TIME", help="with --history: this bucket alone")
+    parser.add_argument(
+        "--collector",
+        metavar="URL",
+        default=f"http://{DASHBOARD_LISTENER}",
+        help=f"with --history: the dashboard to ask (http://{DASHBOARD_LISTENER})",
+    )
+
+
+def print_history(args: argparse.Namespace) -> int:
+    """Prints the history. Raises Unreachable, UsageError."""
+    if len(args.topic or []) > 1:
+        raise UsageError("--history takes one --topic.")
+    asked = {"topic": (args.topic or [None])[0], "bucket": args.bucket, "since": args.since}
+    document = _asked(args.collector, {k: v for k, v in asked.items() if v is not None})
+    if args.json:
+        print_json(document)
+    else:
+        print("\n".join(history_report.text(document)))
+    return 0
+
+
+def _asked(collector: str, query: dict[str, str]) -> Any:
+    if not collector.startswith(("http://", "https://")):
+        raise UsageError(f"--collector {collector!r} is not a URL like http://host:8088.")
+    url = f"{collector.rstrip('/')}/history.json?{urlencode(query)}"
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWER_WITHIN_S) as answer:  # noqa: S310 - http
+            return json.loads(answer.read(ANSWER_BYTES_MAX))
+    except urllib.error.HTTPError as error:
+        words = error.read(1_000).decode("utf-8", "replace").strip()
+        if error.code == 400:
+            raise UsageError(f"{words}.") from error
+        raise Unreachable(f"The collector {collector} answered {error.code}: {words}") from error
+    except (OSError, ValueError) as error:
+        raise Unreachable(
+            f"The collector {collector} cannot be asked for its history: {error}."
+        ) from error

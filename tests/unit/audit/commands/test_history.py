@@ -1,0 +1,84 @@
+"""`skidway audit report --history` asks a collector. The tests use no socket."""
+
+from __future__ import annotations
+
+import io
+import json
+import urllib.error
+import urllib.request
+from email.message import Message
+from typing import Any
+
+import pytest
+
+from skidway.cli.commands import main
+
+ANSWER = {
+    "since": "2026-01-20T08:00:00Z",
+    "more": False,
+    "buckets": [
+        {
+            "topic": "dc1.logs", "bucket": "2026-02-01T10:04:00Z", "left_out": 0,
+            "changes": [
+                {"time": "2026-02-01T10:15:02Z", "word": "complete", "complete": True,
+                 "cause": "", "reasons": []},
+                {"time": "2026-02-01T11:30:07Z", "word": "open", "complete": False,
+                 "cause": "12 more records of web7 at agent", "reasons": []},
+            ],
+        }
+    ],
+}  # fmt: skip
+
+
+def _answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> list[str]:
+    asked: list[str] = []
+
+    def urlopen(url: str, timeout: float) -> Any:
+        asked.append(url)
+        if isinstance(answer, Exception):
+            raise answer
+        return io.BytesIO(answer)
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    return asked
+
+
+def test_the_command_prints_the_collectors_history(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command asks the collector for the topic, and prints a line for each change."""
+    asked = _answering(monkeypatch, json.dumps(ANSWER).encode())
+    assert (
+        main(["audit", "report", "--history", "--topic", "logs", "--collector", "http://c:1"]) == 0
+    )
+    assert asked == ["http://c:1/history.json?topic=logs"]
+    assert capsys.readouterr().out.splitlines() == [
+        "dc1.logs 2026-02-01T10:04:00Z",
+        "  2026-02-01T10:15:02Z complete",
+        "  2026-02-01T11:30:07Z reopened by 12 more records of web7 at agent",
+        "The history remembers since 2026-01-20T08:00:00Z.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (OSError("refused"), 3, "cannot be asked for its history: refused"),
+        (
+            urllib.error.HTTPError("", 400, "", Message(), io.BytesIO(b"topic 'x' is unknown")),
+            2,
+            "topic 'x' is unknown.",
+        ),
+    ],
+)
+def test_who_cannot_answer_is_named(
+    answer: Exception,
+    status: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The status is 3 if the collector cannot be reached, and 2 for a question that it refuses."""
+    _answering(monkeypatch, answer)
+    assert main(["audit", "report", "--history"]) == status
+    assert words in capsys.readouterr().err
