@@ -175,7 +175,8 @@ def _decoded(text: bytes, encoding: str) -> bytes | None:
 
 
 def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
-    """The texts in UTF-8, with U+FFFD in place of what is not in the encoding."""
+    """Converts the texts from `encoding` to UTF-8. Bytes that are invalid in `encoding` become
+    U+FFFD."""
     return [
         text.decode(encoding, "replace").encode("utf-8", "replace") if found is None else found
         for text, found in ((text, _decoded(text, encoding)) for text in texts)

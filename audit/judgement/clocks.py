@@ -14,8 +14,9 @@ two of these windows. Other causes of a lag do not keep it constant: the lag of 
 and the lag of a mirror that falls behind grows. For `present_ms`, one window is enough, because a
 mistake only makes the judgement more cautious.
 
-A program that reads the collector's store also compares its own clock with the collector's clock:
-by its own clock, the time at which the collector read records must be in the past.
+A program that reads the collector's store also compares its own clock with the collector's clock.
+The store has the times, by the collector's clock, at which the collector read records. If such a
+time is later than the program's own clock shows, the two clocks differ.
 """
 
 from __future__ import annotations

@@ -89,9 +89,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Returns the ranges of one batch. Raises DataLost if some of the batch's records have
         expired.
 
-        The batch begins at the offsets that `end` contains (`TopicPositions.begins`). Usually
-        `start` has the same offsets. But when Spark repeats the first batch of a stream after a
-        crash, `start` has new initial positions.
+        `end` also contains the offsets at which the batch begins (`TopicPositions.begins`).
+        Usually these offsets are equal to those in `start`. But when Spark repeats the first batch
+        of a stream after a crash, `start` has new initial positions.
         """
         if start == end:
             return []

@@ -251,8 +251,8 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 
 
 def test_the_labels_of_a_finished_file_are_forgotten() -> None:
-    """The state keeps only the labels that a record still needs, and none of files that it
-    forgets."""
+    """The state keeps only the labels that a record still needs. When the state forgets a file, it
+    forgets all labels of the file."""
     world = a_world()
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))

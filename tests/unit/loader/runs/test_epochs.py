@@ -104,9 +104,9 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @promise("6 epoch of an output")
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
-    """The new epoch is one above the highest epoch that the loader read in messages of this output,
-    even if that highest epoch was taken from a clock. Epochs of other outputs and tiers are
-    ignored."""
+    """The loader reads the audit messages about its output. The new epoch is one above the highest
+    epoch in these messages, even if that epoch is as large as a clock's time. Epochs of other
+    outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))

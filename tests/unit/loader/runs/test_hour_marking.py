@@ -142,8 +142,9 @@ def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> 
 def test_loads_that_only_mark_hours_are_folded(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a topic gets no more rows, later loads only mark its hours. Even then old manifests are
-    deleted, so that their number does not grow without end."""
+    """If a topic gets no more rows, later loads write no rows; they only mark hours of the topic as
+    complete. Even then old manifests are deleted, so that their number does not grow without
+    end."""
     often = partial(folding.fold, every=2)
     monkeypatch.setattr("skidway.loader.runs.old_manifests.folding.fold", often)
     for back in range(8):
