@@ -31,7 +31,10 @@ from skidway.errors import ConfigurationRefused, SkidwayError
 NAMED_LEAST: Final = 0.95
 """If at least this share of the bytes fits a format with a name, the format is proposed."""
 
-TIMES: Final = ("time", "timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t")
+TIMES: Final = (
+    "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
+    "@t",
+)  # fmt: skip
 """Names of JSON members that are tried as times, in this order."""
 
 
@@ -77,6 +80,7 @@ def document(found: Guess) -> dict[str, Any]:
 
 def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     """The proposal, with a sentence about the encoding of the lines if they are not UTF-8."""
+    found = replace(found, notes=(*found.notes, *sample.notes))
     note = ""
     if "on_error" in sample.more:
         note = "Some lines are not UTF-8. If they are in another encoding, name it: --encoding."
@@ -103,7 +107,7 @@ def _as_json(sample: Sample) -> Guess | None:
         names = ", ".join(schema.mixed[:10])
         notes.append(f"The values of {names} have several types; _extra has those that do not fit.")
     for member, form in _times(sample.texts):
-        time = {"fields": [member], "format": form}
+        time = {"fields": [schema.field_of(member)], "format": form}
         made = _with_schema(sample, schema, time)
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -112,7 +116,10 @@ def _as_json(sample: Sample) -> Guess | None:
     return replace(_with_schema(sample, schema, None), notes=tuple(notes))
 
 
-_SAVE: Final = "Save the schema with `--schema` and name the file in `schema`."
+_SAVE: Final = (
+    "Save the schema, which `--schema` prints, and write the absolute path of its file into "
+    "`schema`."
+)
 
 
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
@@ -240,9 +247,17 @@ _LOOK: Final = (
 )
 
 
+_UNKNOWN: Final = (
+    "No known format fits, so each record is one field and has the time of reading. If you know "
+    "the program's pattern for lines (log4j, Logback, Python's logging), set it as "
+    "`parser.pattern` of a parser of type log4j or python. Otherwise a parser of type regex makes "
+    "fields of the lines, and `timestamp` names those with the time."
+)
+
+
 def _as_raw(sample: Sample) -> Guess:
     """The proposal for a log of unknown format. It does not parse the records."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
-    notes = ("No known format fits. A regex parser makes fields of the lines.",)
+    notes = (_UNKNOWN,)
     return replace(found, notes=notes)

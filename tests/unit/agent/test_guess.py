@@ -4,6 +4,7 @@ configuration, and `skidway agent test` tries it on the same file."""
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
 from skidway.cli import main
 from skidway.errors import UsageError
+from skidway.loader.datasource.columns import QUERY_RESERVED
 from support.randomness import share_of
 
 CONFIG = """
@@ -271,6 +273,34 @@ def test_members_with_several_types(tmp_path: Path) -> None:
     assert rows(results)[0]["n"] == 0
 
 
+def test_a_member_that_is_mostly_an_object(tmp_path: Path) -> None:
+    """If most values of a member are objects, or arrays, its field is a record, or an array, and
+    `_extra` takes the others."""
+    lines: list[dict[str, Any]] = [{"order": {"id": n}, "tags": ["a"]} for n in range(9)]
+    lines.append({"order": "none", "tags": 7})
+    _, results = tried(tmp_path, as_lines(*lines))
+    assert rejects(results) == []
+    first, *_, last = rows(results)
+    assert first["order"] == {"id": 0}
+    assert first["tags"] == ["a"]
+    assert (last["order"], last["tags"]) == (None, None)
+    assert dict(last["_extra"]) == {"order": "none", "tags": "7"}
+
+
+def test_a_time_called_at_timestamp(tmp_path: Path) -> None:
+    """`@timestamp`, the time of Logstash and of ECS, is the event time. No field gets the name of
+    a column that the loader adds."""
+    at = [f"2026-11-23T08:15:{n:02d}.000Z" for n in range(5)]
+    found, results = tried(
+        tmp_path, as_lines(*({"@timestamp": each, "_file": "x", "hour": 8} for each in at))
+    )
+    assert found.block["timestamp"] == {"fields": ["timestamp"], "format": "rfc3339"}
+    assert rejects(results) == []
+    names = set(rows(results)[0])
+    assert names == {"timestamp", "file", "hour_2"}
+    assert not names & QUERY_RESERVED
+
+
 def test_members_all_of_which_are_always_there_need_no_extra(tmp_path: Path) -> None:
     """If all lines have the same members, the schema has no `_extra`."""
     found, _ = tried(tmp_path, as_lines(*({"a": n, "b": "x"} for n in range(5))))
@@ -292,7 +322,9 @@ VALUES = st.recursive(
     | st.dictionaries(st.sampled_from(["a", "b", "user-id", "_extra", "é"]), inner, max_size=3),
     max_leaves=6,
 )  # fmt: skip
-OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "time", "x y", "_extra"]), VALUES, max_size=4)
+OBJECTS = st.dictionaries(
+    st.sampled_from(["a", "b", "time", "x y", "_extra", "_file", "@timestamp"]), VALUES, max_size=4
+)
 
 
 @settings(max_examples=share_of(40))
@@ -304,6 +336,29 @@ def test_no_line_of_json_is_rejected(
     _, results = tried(tmp_path_factory.mktemp("guess"), as_lines(*objects))
     assert rejects(results) == []
     assert len(rows(results)) == len(objects)
+
+
+# --- containers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "paths"),
+    [
+        ("pods/prod_web-1_3f0c/api/0.log", "pods/prod_*/api/*.log"),
+        (f"containers/web-1_prod_api-{'a1' * 32}.log", "containers/*_prod_api-*.log"),
+    ],
+)
+def test_paths_of_a_container_match_all_its_pods(place: str, paths: str, tmp_path: Path) -> None:
+    """For a log of a container, `guess` proposes the container's name as the topic, and paths that
+    match the logs of the container in all pods of its namespace."""
+    log = tmp_path / place
+    log.parent.mkdir(parents=True)
+    log.write_text("2026-11-23T08:15:01.000000001Z stdout F hello\n" * 3)
+    found = guess(log, 10)
+    assert found.block["topic"] == "api"
+    assert found.block["paths"] == [f"{tmp_path}/{paths}"]
+    assert fnmatch(str(log), found.block["paths"][0])
+    assert any("begin with api-" in note for note in found.notes) == place.startswith("containers")
 
 
 # --- times --------------------------------------------------------------------------------------
