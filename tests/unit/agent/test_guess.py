@@ -4,6 +4,7 @@ configuration, and `skidway agent test` tries it on the same file."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from skidway.agent.commands import written_times
 from skidway.agent.commands.guess_report import render
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
+from skidway.agent.validation.preview import preview
 from skidway.cli import main
 from skidway.errors import UsageError
 from skidway.loader.datasource.columns import QUERY_RESERVED
@@ -377,6 +379,11 @@ def test_paths_of_a_container_match_all_its_pods(place: str, paths: str, tmp_pat
         (["04/03/2026 08:15:01", "04/04/2026 08:15:01"], "%m/%d/%Y %H:%M:%S"),
         (["21-Nov-2026 08:15:01.123"], "%d-%b-%Y %H:%M:%S.%f"),
         (["21/Nov/2026:08:15:01 +0100"], "%d/%b/%Y:%H:%M:%S %z"),
+        (["2026-11-23 08:15:01,123 +0100"], "%Y-%m-%d %H:%M:%S,%f %z"),
+        (["Nov 23 2026 08:15:01", "Nov  3 2026 08:15:01"], "%b %d %Y %H:%M:%S"),
+        (["Nov 23, 2026 08:15:01"], "%b %d, %Y %H:%M:%S"),
+        (["23/Nov/2026 08:15:01"], "%d/%b/%Y %H:%M:%S"),
+        (["08:15:01,123 23.11.2026"], "%H:%M:%S,%f %d.%m.%Y"),
         (["soon"], None),
         (["99.99.2026 08:15:01"], None),
     ],
@@ -385,3 +392,71 @@ def test_how_times_are_written(texts: list[str], format_: str | None) -> None:
     """The format of times is recognized. If day and month can be exchanged, the reading wins in
     which the times lie closer together."""
     assert written_times.format_of(texts) == format_
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "2026-11-23 08:15:01,123 INFO up\n" * 3,
+        "2026-11-23 08:15:01,123 - shop - INFO - up\n" * 3,
+        "2026-11-23T08:15:01;1;a\n" * 3,
+        '{"time": "2026-11-23 08:15:01", "n": 1}\n' * 3,
+        "[INFO] 2026/11/23 08:15:01 up\n" * 3,
+    ],
+)
+def test_times_without_a_zone_are_named(content: str, tmp_path: Path) -> None:
+    """If the times of a log do not say their zone, `guess` says that they count as UTC. If they say
+    it, also behind a blank, it is used, and `guess` says nothing."""
+    found, _ = tried(tmp_path, content)
+    assert "timestamp" in found.block or "format" in found.block
+    assert any("name no zone" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("time", ["2026-11-23 08:15:01.5 +0100", "2026-11-23T08:15:01.5+01:00"])
+def test_times_with_a_zone(time: str, tmp_path: Path) -> None:
+    """A zone behind the time, also behind a blank, belongs to the time."""
+    found, results = tried(tmp_path, f"{time} INFO up\n" * 3)
+    assert not any("name no zone" in note for note in found.notes)
+    assert results[0]["time"] == "2026-11-23T07:15:01.500000+00:00"
+
+
+def test_a_time_behind_other_text(tmp_path: Path) -> None:
+    """If the records have a time behind a short text, this time is the event time, and the lines
+    without a time belong to the record before them."""
+    up = "[INFO ] 2026/11/23 08:15:00.001 +0100 | main | up"
+    failed = f"[ERROR] 2026/11/23 08:15:01.123 +0100 | main | checkout failed\n{TRACEBACK}"
+    found, results = tried(tmp_path, f"{up}\n{failed}{up}\n")
+    assert found.what == "text around a time"
+    assert rejects(results) == []
+    made = rows(results)
+    assert [row["before"] for row in made] == ["[INFO ] ", "[ERROR] ", "[INFO ] "]
+    assert made[1]["message"] == f"main | checkout failed\n{TRACEBACK.rstrip()}"
+    assert results[1]["time"] == "2026-11-23T07:15:01.123000+00:00"
+
+
+def test_times_in_some_messages_are_no_event_times(tmp_path: Path) -> None:
+    """If only some lines of a text have a time in them, `guess` proposes plain text."""
+    text = "job due at 2026/11/23 08:15:01\n" + "job done\n" * 2
+    assert tried(tmp_path, text * 5)[0].what == "text"
+
+
+# --- secrets ------------------------------------------------------------------------------------
+
+
+def test_texts_that_look_like_secrets_are_named(tmp_path: Path) -> None:
+    """If rows contain what masks recognize, `guess` names the rules that mask it. The rules work in
+    the proposed source."""
+    text = "2026-11-23T08:15:01Z INFO card 4111 1111 1111 1111 of ann@example.org, password=x\n"
+    found, _ = tried(tmp_path, text * 3)
+    rule = "mask message for cards, keys, emails"
+    assert any(f"`{rule}`" in note for note in found.notes)
+    source = replace(found.source, shape=rule)
+    rows_of = preview(source, text.encode(), str(found.path)).rows
+    assert rows_of[0].row["message"] == "card [card] of [email], password=[key]"
+
+
+def test_addresses_of_hosts_are_no_secrets(tmp_path: Path) -> None:
+    """For addresses of hosts, and for plain numbers and words, `guess` names no rule."""
+    text = "2026-11-23T08:15:01Z INFO 192.0.2.7 took 4111111111111112 ns\n"
+    found, _ = tried(tmp_path, text * 3)
+    assert not any("secrets" in note for note in found.notes)
