@@ -236,7 +236,17 @@ def _as_unnamed(sample: Sample) -> Guess | None:
         made = None if block is None else tried(sample, what, block)
         if made is not None and (best is None or made.preview.share > best.preview.share):
             best = made
-    return best and replace(best, notes=(_LOOK, *best.notes))
+    return best and replace(best, notes=(*_about_names(best), *best.notes))
+
+
+def _about_names(found: Guess) -> list[str]:
+    """What to say about the names of the fields, and about the header in which they stand."""
+    parser = found.block["parser"]
+    notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
+    has_names = not any(each.startswith("column_") for each in parser.get("columns", ()))
+    if parser["type"] == "csv" and has_names and found.preview.rejects:
+        notes.append("The header is no row: each header goes to `<topic>.rejected`.")
+    return notes
 
 
 def _as_timed(sample: Sample) -> Guess | None:
@@ -257,10 +267,8 @@ def _as_timed(sample: Sample) -> Guess | None:
 
 
 _LEVEL: Final = "JSON behind a time and a level"
-_LOOK: Final = (
-    "Look through the names and add types (`parser.types`). Fields without a name are in `_extra`, "
-    "if the rows have it."
-)
+_LOOK: Final = "Look through the names and add types (`parser.types`)."
+_OTHERS: Final = "Keys or members without a field are in the map `_extra`."
 
 
 _PATTERN: Final = (

@@ -26,20 +26,23 @@ def avro_name(text: str) -> str:
 
 
 def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Returns, for each text, a valid name that no other text gets and that is not `reserved`. A
-    text that is such a name stays unchanged. A reserved name loses its leading `_`, so `@timestamp`
-    becomes `timestamp`."""
+    """Returns, for each text, a valid name that no other text gets, also in another case, and that
+    is not `reserved`. The first text that is such a name stays unchanged. A reserved name loses its
+    leading `_`, so `@timestamp` becomes `timestamp`."""
     texts = [*texts]
-    kept = {text for text in texts if avro_name(text) == text and text.lower() not in reserved}
-    taken = {*kept}
+    first: dict[str, str] = {}
+    for text in texts:
+        if avro_name(text) == text and text.lower() not in reserved:
+            first.setdefault(text.lower(), text)
+    taken = {*first}
     names = {}
     for text in texts:
         name = made = avro_name(text)
         if made.lower() in reserved:
             name = made = made.lstrip("_")
         number = 2
-        while text not in kept and (name in taken or name.lower() in reserved):
+        while first.get(text.lower()) != text and name.lower() in taken | reserved:
             name, number = f"{made}_{number}", number + 1
-        taken.add(name)
+        taken.add(name.lower())
         names[text] = name
     return names

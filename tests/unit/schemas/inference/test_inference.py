@@ -277,3 +277,12 @@ def test_no_field_has_the_name_of_a_loaders_column() -> None:
     assert fields[0]["aliases"] == ["@timestamp"]
     assert fields[4]["type"]["fields"][0]["name"] == "_file"
     assert QUERY_RESERVED == RESERVED
+
+
+def test_no_two_fields_differ_only_in_case() -> None:
+    """Of two members whose names differ only in case, the second gets another field name, because
+    the loader and Spark refuse such fields."""
+    fields = of({"userId": 1, "userid": "a", "deep": {"A": 1, "a": 2}}).schema["fields"]
+    assert [each["name"] for each in fields] == ["userId", "userid_2", "deep"]
+    assert fields[1]["aliases"] == ["userid"]
+    assert [each["name"] for each in fields[2]["type"]["fields"]] == ["A", "a_2"]
