@@ -196,7 +196,8 @@ class TimestampSettings:
         "fields", help="Groups or members that hold the time, joined by a blank.", at_least=1
     )
     format: str = setting(
-        "format", help="Python's strptime directives, or rfc3339, epoch, epoch_ms."
+        "format",
+        help="Python's strptime directives except %Z, or rfc3339, epoch (seconds), epoch_ms.",
     )
     timezone: str = setting(
         "timezone", "UTC", help="Zone of times that name none, such as Europe/Berlin."
@@ -301,7 +302,10 @@ class SourceSettings:
         "timestamp", None, help="Where a line says its event time; read time without it."
     )
     schema: str | None = setting(
-        "schema", None, help="An .avsc file or a subject; derived from the parser without it."
+        "schema",
+        None,
+        help="An .avsc file, best by its absolute path, or a subject; derived from the parser "
+        "without it.",
     )
     key: str | None = setting("key", None, help="Field whose value becomes the record's key.")
     partitioning: Literal["file", "key", "spread"] | None = setting(

@@ -219,7 +219,7 @@ def read_schema_file(path: Path) -> str:
         parse(text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ConfigurationRefused(f"schema: cannot read {path}: {reason}") from error
+        raise ConfigurationRefused(f"schema: cannot read {path.absolute()}: {reason}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationRefused(f"schema: {path} is not UTF-8") from error
     except SchemaInvalid as error:

@@ -7,7 +7,8 @@ guessing      `guess`: proposes how an unknown log is read (samples: the first l
               their encoding; proposals: how a proposal is tried;
               unnamed_formats: values with a delimiter, pairs, JSON behind a prefix;
               json_schemas: schemas of JSON lines; leading_texts: text behind a time, stack traces;
-              written_times: how times are written; guess_report: the proposal for people)
+              written_times: how times are written; secret_texts: what looks like secrets;
+              guess_report: the proposal for people)
 replaying     `replay`, `replayed`: sends repaired lines once
 testing       `test`: what the lines of a file would become
 installation  `install-snippet`: for a host without Ansible

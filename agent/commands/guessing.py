@@ -8,15 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from skidway.agent.commands import json_schemas, leading_texts, samples, unnamed_formats
+from skidway.agent.commands import (
+    json_schemas,
+    leading_texts,
+    samples,
+    secret_texts,
+    unnamed_formats,
+)
 from skidway.agent.commands.json_schemas import JsonSchema
 from skidway.agent.commands.proposals import (
     SHARE_LEAST,
-    ZONE,
     Guess,
     misses_times,
-    names_zone,
     tried,
+    zone_notes,
 )
 from skidway.agent.commands.samples import Sample
 from skidway.agent.formats import catalog
@@ -31,7 +36,10 @@ from skidway.errors import ConfigurationRefused, SkidwayError
 NAMED_LEAST: Final = 0.95
 """If at least this share of the bytes fits a format with a name, the format is proposed."""
 
-TIMES: Final = ("time", "timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t")
+TIMES: Final = (
+    "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
+    "@t",
+)  # fmt: skip
 """Names of JSON members that are tried as times, in this order."""
 
 
@@ -76,7 +84,14 @@ def document(found: Guess) -> dict[str, Any]:
 
 
 def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
-    """The proposal, with a sentence about the encoding of the lines if they are not UTF-8."""
+    """The proposal, with sentences about its paths, about texts that look like secrets, and about
+    the encoding of the lines if they are not UTF-8.
+    """
+    notes = list(sample.notes)
+    if masks := secret_texts.rules([each.row for each in found.preview.rows]):
+        words = " and ".join(f"`{each}`" for each in masks)
+        notes.append(f"Some rows contain what looks like secrets. In `shape`, {words} masks them.")
+    found = replace(found, notes=(*found.notes, *notes))
     note = ""
     if "on_error" in sample.more:
         note = "Some lines are not UTF-8. If they are in another encoding, name it: --encoding."
@@ -103,16 +118,20 @@ def _as_json(sample: Sample) -> Guess | None:
         names = ", ".join(schema.mixed[:10])
         notes.append(f"The values of {names} have several types; _extra has those that do not fit.")
     for member, form in _times(sample.texts):
-        time = {"fields": [member], "format": form}
+        time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         made = _with_schema(sample, schema, time)
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
         if made.preview.share >= SHARE_LEAST:
+            notes += zone_notes((time["fields"], form), made.preview)
             return replace(made, notes=tuple(notes))
     return replace(_with_schema(sample, schema, None), notes=tuple(notes))
 
 
-_SAVE: Final = "Save the schema with `--schema` and name the file in `schema`."
+_SAVE: Final = (
+    "Save the schema, which `--schema` prints, and write the absolute path of its file into "
+    "`schema`."
+)
 
 
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
@@ -176,7 +195,7 @@ def _as_format(sample: Sample) -> Guess | None:
         except ConfigurationRefused:  # for example, a group has the name of a container's field
             continue
         if best is None or made.share > best.preview.share:
-            notes = () if names_zone(form.time) else (ZONE,)
+            notes = zone_notes(form.time, made)
             block = sample.block(format=name)
             best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
     return best
@@ -217,26 +236,53 @@ def _as_unnamed(sample: Sample) -> Guess | None:
         made = None if block is None else tried(sample, what, block)
         if made is not None and (best is None or made.preview.share > best.preview.share):
             best = made
-    return best and replace(best, notes=(_LOOK, *best.notes))
+    return best and replace(best, notes=(*_about_names(best), *best.notes))
+
+
+def _about_names(found: Guess) -> list[str]:
+    """What to say about the names of the fields, and about the header in which they stand."""
+    parser = found.block["parser"]
+    notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
+    has_names = not any(each.startswith("column_") for each in parser.get("columns", ()))
+    if parser["type"] == "csv" and has_names and found.preview.rejects:
+        notes.append("The header is no row: each header goes to `<topic>.rejected`.")
+    return notes
 
 
 def _as_timed(sample: Sample) -> Guess | None:
-    """The proposal for text whose records begin with a time: the most exact proposal that fits
-    nearly as well as the best one. None if the records do not begin with a time.
+    """The proposal for text whose records begin with a time, or have one behind a short text: the
+    most exact proposal that fits nearly as well as the best one. None if they have no time.
     """
+    texts = sample.strings
+    proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]
+    if not proposals:
+        proposals = [("text around a time", each) for each in leading_texts.behind(texts)]
     found = [
-        made
-        for block in leading_texts.timed(sample.strings)
-        if (made := tried(sample, "text behind a time", block)) is not None
+        replace(made, notes=(*made.notes, _AROUND)) if what == "text around a time" else made
+        for what, block in proposals
+        if (made := tried(sample, what, block)) is not None
     ]
     most = max((each.preview.share for each in found), default=0.0)
     return next((each for each in found if each.preview.share >= NAMED_LEAST * most), None)
 
 
 _LEVEL: Final = "JSON behind a time and a level"
-_LOOK: Final = (
-    "Look through the names and add types (`parser.types`). Fields without a name are in `_extra`, "
-    "if the rows have it."
+_LOOK: Final = "Look through the names and add types (`parser.types`)."
+_OTHERS: Final = "Keys or members without a field are in the map `_extra`."
+
+
+_PATTERN: Final = (
+    "If you know the program's pattern for lines (log4j, Logback, Python's logging), set it as "
+    "`parser.pattern` of a parser of type log4j or python. Otherwise"
+)
+_AROUND: Final = (
+    f"No known format fits; this proposal finds only the time. {_PATTERN} make fields of the texts "
+    "before and behind the time by further named groups."
+)
+_UNKNOWN: Final = (
+    "No known format fits, so each record is one field and has the time of reading. "
+    f"{_PATTERN} a parser of type regex makes fields of the lines, and `timestamp` names those "
+    "with the time."
 )
 
 
@@ -244,5 +290,5 @@ def _as_raw(sample: Sample) -> Guess:
     """The proposal for a log of unknown format. It does not parse the records."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
-    notes = ("No known format fits. A regex parser makes fields of the lines.",)
+    notes = (_UNKNOWN,)
     return replace(found, notes=notes)

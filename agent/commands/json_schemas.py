@@ -2,9 +2,9 @@
 
 `infer` proposes a schema that accepts all values. If the values of a member have several types, it
 proposes a union, which the agent cannot fill. So here such a field has the type of most values, and
-`_extra` takes the others. If a type inside an object or an array is a union, the whole member goes
-to `_extra`. `_extra` is also proposed if some lines lack a member, because then later lines may
-have members that no line has yet.
+`_extra` takes the others. If a type inside most values (objects or arrays) is a union, the whole
+member goes to `_extra`. `_extra` is also proposed if some lines lack a member, because then later
+lines may have members that no line has yet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from skidway.schemas.inference.formats import Format
 from skidway.schemas.inference.inference import infer
 
 _EXTRA_FIELD: Final = {"name": EXTRA, "type": {"type": "map", "values": "string"}, "default": {}}
-_TYPES: Final = {bool: "boolean", int: "long", float: "double", str: "string"}
+_TYPES: Final = {
+    bool: "boolean", int: "long", float: "double", str: "string", list: "array", dict: "record",
+}  # fmt: skip
+_OBJECTS: Final = ("record", "map")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,12 @@ class JsonSchema:
 
     document: dict[str, Any]
     mixed: tuple[str, ...] = ()
+
+    def field_of(self, member: str) -> str:
+        """The name of the field that takes a member. It may differ from the member's name."""
+        fields = self.document["fields"]
+        named = (each["name"] for each in fields if member in each.get("aliases", ()))
+        return next(named, member)
 
     def with_fields(self, fields: Sequence[tuple[str, str, object]]) -> str:
         """The schema as text, with further fields, each given as name, type and default."""
@@ -55,8 +64,8 @@ def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
             fields.append(each)
         else:
             mixed.append(text)
-            kind = members.kind_of_most(text)
-            if kind is not None:
+            kind = _branch(each["type"], members.kind_of_most(text))
+            if kind is not None and not any(map(_is_mixed, _types_in(kind))):
                 fields.append(each | {"type": ["null", kind], "default": None})
     varies = any(each.share < 1 for each in found.fields if "." not in each.place)
     if mixed or varies or found.left_out or not fields:
@@ -72,18 +81,27 @@ class _Members:
         self._objects: list[dict[str, Any]] | None = None
 
     def kind_of_most(self, name: str) -> str | None:
-        """The simple type that most values of a member have; None if most are objects or arrays."""
+        """The type that most values of a member have; None if there are no values."""
         if self._objects is None:
             self._objects = list(_objects(self._lines))
         kinds = Counter(
-            _TYPES.get(type(value), "")
+            _TYPES[type(value)]
             for value in (each.get(name) for each in self._objects)
             if value is not None
         )
         if kinds["long"] and kinds["double"]:
             kinds["double"] += kinds.pop("long")
-        most = max(kinds, key=lambda kind: kinds[kind], default="")
-        return most or None
+        return max(kinds, key=lambda kind: kinds[kind], default=None)
+
+
+def _branch(kind: Any, name: str | None) -> Any:
+    """The type inside a field's union (or the field's only type) that has the name. A simple type
+    need not be there: instead of `long`, a union may have `double`.
+    """
+    branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
+    names = _OBJECTS if name == "record" else (name,)
+    found = (each for each in branches if isinstance(each, dict) and each["type"] in names)
+    return next(found, None) if name in ("record", "array") else name
 
 
 def _objects(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:

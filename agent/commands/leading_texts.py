@@ -22,6 +22,11 @@ TIMED_LEAST: Final = 0.1
 stack traces.
 """
 
+BEHIND_LEAST: Final = 0.8
+"""A log without stack traces has times behind a short text if at least this share of its lines that
+are not indented has one. In fewer lines, the times may be a part of the messages.
+"""
+
 _SIGNS: Final = {
     "python": r"Traceback \(most recent call last\):",
     "dotnet": r"[ \t]+at .* in .*:line \d+",
@@ -51,6 +56,33 @@ def joined(texts: Sequence[str]) -> dict[str, Any]:
     if language is None and indented >= INDENTED_LEAST * len(texts):
         language = "indented"
     return {} if language is None else {"multiline": {"type": language}}
+
+
+def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Settings for lines with a time behind a short text, such as `[INFO] 2026/11/23 08:15:01 up`.
+    Empty if the lines have none.
+    """
+    found = written_times.inside(texts)
+    if found is None:
+        return []
+    form, format_ = found
+    begin = rf"{written_times.BEFORE}{form.pattern}"
+    begins = re.compile(begin)
+    count = sum(begins.match(text) is not None for text in texts)
+    records = sum(text[:1] not in ("", " ", "\t") for text in texts)
+    if count < (BEHIND_LEAST * records if traces(texts) is None else TIMED_LEAST * len(texts)):
+        return []
+    rule = {"multiline": {"type": "start", "pattern": f"^{begin}"}} if count < len(texts) else {}
+    before, time = f"(?P<before>{written_times.BEFORE})", f"(?P<time>{form.pattern})"
+    return [
+        {
+            "parser": {
+                "type": "regex", "pattern": rf"{before}{time}[\])}}]?{_APART[:-1]}*(?P<message>.*)"
+            },
+            "timestamp": {"fields": ["time"], "format": format_},
+            **rule,
+        }
+    ]  # fmt: skip
 
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from skidway.agent.commands import written_times
 from skidway.agent.commands.samples import Sample
 from skidway.agent.parsing.parser import TIMESTAMP
 from skidway.agent.settings import (
@@ -57,11 +58,15 @@ class Guess:
         return str(text)
 
 
-def names_zone(time: tuple[list[str], str] | None) -> bool:
-    """Whether times say their zone. time: the fields of a time and its format; None if there is
-    none.
+def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[str, ...]:
+    """What to say about the zone of times; nothing if they say it themselves. time: the fields of
+    the times (a zone is in the last one) and their format; None if there is none. made: the rows.
     """
-    return time is None or time[1] in ("rfc3339", "epoch", "epoch_ms") or "%z" in time[1]
+    if time is None:
+        return ()
+    values = [each.row.get(time[0][-1]) for each in made.rows]
+    texts = [each for each in values if isinstance(each, str)]
+    return () if written_times.names_zone(time[1], texts) else (ZONE,)
 
 
 def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
@@ -93,5 +98,5 @@ def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
     except SkidwayError:  # for example, a column has the name of a container's field
         return None
     time = block.get("timestamp")
-    notes = () if time is None or names_zone((time["fields"], time["format"])) else (ZONE,)
+    notes = zone_notes(None if time is None else (time["fields"], time["format"]), made)
     return Guess(sample.path, what, source, sample.block(**block), made, None, notes)

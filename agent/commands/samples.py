@@ -50,6 +50,10 @@ TOPIC_CHARACTERS_MAX: Final = 100
 _POD = re.compile(
     r"(?P<root>.*/pods)/(?P<namespace>[^/_]+)_[^/_]+_[^/]*/(?P<container>[A-Za-z0-9._-]+)/[^/]+$"
 )
+_LINK = re.compile(
+    r"(?P<root>.*/containers)/[^/_]+_(?P<namespace>[^/_]+)_(?P<container>[A-Za-z0-9.-]+)"
+    r"-[0-9a-f]{64}\.log$"
+)
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"(\xb5/\xfd")
 _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -82,10 +86,12 @@ class Sample:
 
     @property
     def pod(self) -> re.Match[str] | None:
-        """If the file is a container's log at a path that kubelet gives to such logs, the match
-        with the path's namespace and container; otherwise None.
+        """If the file is a container's log at a path that kubelet gives to such logs (or to links
+        to them), the match with the path's namespace and container; otherwise None.
         """
-        return _POD.search(str(self.path)) if self.more.get("container") == CRI else None
+        if self.more.get("container") != CRI:
+            return None
+        return _POD.search(str(self.path)) or _LINK.search(str(self.path))
 
     @property
     def paths(self) -> list[str]:
@@ -95,7 +101,20 @@ class Sample:
         pod = self.pod
         if pod is None:
             return [glob.escape(str(self.path))]
+        if pod.re is _LINK:
+            return [f"{pod['root']}/*_{pod['namespace']}_{pod['container']}-*.log"]
         return [f"{pod['root']}/{pod['namespace']}_*/{pod['container']}/*.log"]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of a proposal should know about `paths`."""
+        pod = self.pod
+        if pod is None or pod.re is not _LINK:
+            return ()
+        return (
+            f"`paths` matches the logs of this container in all pods, but also those of containers "
+            f"whose names begin with {pod['container']}-.",
+        )
 
     def source(self, **settings: Any) -> SourceSettings:
         """A source for this file."""

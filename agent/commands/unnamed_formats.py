@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from skidway.agent.commands import written_times
 from skidway.agent.parsing import csv_lines, key_values
+from skidway.schemas.inference.naming import RESERVED
 
 LOOKED_AT_MAX: Final = 200
 """How many lines the functions look at."""
@@ -146,7 +147,8 @@ def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
     names: list[str] = []
     for number, value in enumerate(first, 1):
         name = _name(value) or f"column_{number}"
-        names.append(f"{name}_{number}" if name in names else name)
+        is_taken = name in names or name.lower() in RESERVED
+        names.append(f"{name}_{number}" if is_taken else name)
     return {"columns": names} | ({} if names == list(first) else {"header": header})
 
 

@@ -28,6 +28,9 @@ _DATES: Final = (
     (r"\d{1,2}-\d{1,2}-\d{4}", ("%d-%m-%Y", "%m-%d-%Y")),
     (r"\d{1,2}-[A-Z][a-z]{2}-\d{4}", ("%d-%b-%Y",)),
     (r"\d{1,2} [A-Z][a-z]{2} \d{4}", ("%d %b %Y",)),
+    (r"\d{1,2}/[A-Z][a-z]{2}/\d{4}", ("%d/%b/%Y",)),
+    (r"[A-Z][a-z]{2} +\d{1,2} \d{4}", ("%b %d %Y",)),
+    (r"[A-Z][a-z]{2} +\d{1,2}, \d{4}", ("%b %d, %Y",)),
     (r"\d{4}-\d\d-\d\d", ("%Y-%m-%d",)),
 )
 _TIMES: Final = (
@@ -65,7 +68,13 @@ class Form:
 RFC3339: Final = Form(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", ("rfc3339",)
 )
+_ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)"
 FORMS: Final = (
+    *(
+        Form(rf"{date} {clock} {_ZONE}", tuple(f"{each} {time} %z" for each in dates))
+        for date, dates in _DATES
+        for clock, time in _TIMES
+    ),
     RFC3339,
     Form(r"\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}", ("%d/%b/%Y:%H:%M:%S %z",)),
     *(
@@ -73,8 +82,13 @@ FORMS: Final = (
         for date, dates in _DATES
         for clock, time in _TIMES
     ),
+    *(
+        Form(rf"{clock} {date}", tuple(f"{time} {each}" for each in dates))
+        for date, dates in _DATES
+        for clock, time in _TIMES
+    ),
 )
-"""Times with a day. The first form that fits wins."""
+"""Times with a day. The first form that fits wins, so forms with a zone come first."""
 
 _EPOCHS: Final = (
     Form(r"1\d{9}(?:\.\d{1,9})?", ("epoch",)),
@@ -104,6 +118,33 @@ def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None
     """The format by which all texts can be read as times; None if there is none."""
     form = _first_form(texts, forms)
     return None if form is None else form.format_of(texts)
+
+
+def names_zone(format_: str, texts: Sequence[str]) -> bool:
+    """Whether times say their zone. texts: some of the times."""
+    if format_ == "rfc3339":
+        return all(re.search(_ZONE + "$", text) for text in texts)
+    return format_ in ("epoch", "epoch_ms") or "%z" in format_
+
+
+def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
+    """The form of the times that the lines of a log have behind a short text, such as a level, and
+    the format that reads them; None if the first line has no such time.
+    """
+    for form in FORMS if texts else ():
+        pattern = re.compile(rf"{BEFORE}({form.pattern})(?![\w:])")
+        found = [match[1] for match in map(pattern.match, texts) if match is not None]
+        if found and pattern.match(texts[0]):
+            format_ = form.format_of(found)
+            if format_ is not None:
+                return form, format_
+    return None
+
+
+BEFORE: Final = r"[^\n]{0,99}?[^\w\n.:+-]"
+"""A regular expression for the text before a time, which ends with a character that is no part of
+a number.
+"""
 
 
 def leading(texts: Sequence[str]) -> tuple[Form, str] | None:

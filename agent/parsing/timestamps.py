@@ -192,8 +192,9 @@ def _compile_directives(format: str) -> list[_Step]:
             name = format[at + 1 : at + 2]
             if name not in _DIRECTIVES:
                 known = " ".join(f"%{each}" for each in _DIRECTIVES)
+                hint = _NAMED_ZONE if name == "Z" else ""
                 raise ConfigurationRefused(
-                    f"timestamp.format {format!r} has %{name}; known are {known}"
+                    f"timestamp.format {format!r} has %{name}; known are {known}{hint}"
                 )
             steps.append(_DIRECTIVES[name])
             at += 2
@@ -402,6 +403,10 @@ def _optional_zone(scan: _Scan) -> None:
     scan.found["zone_given"] = there.astype(np.int64)
 
 
+_NAMED_ZONE = (
+    "; it reads no zone's name, so leave the name out of timestamp.fields, and set "
+    "timestamp.timezone"
+)
 _TWO_DIGIT_DAY = _number("day", 2, 1, 31)
 _DIRECTIVES: dict[str, _Step] = {
     "Y": _number("year", 4, 1, 9999, exact=True),

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from skidway.agent.validation import trial
 from skidway.agent.validation.trial import Trial
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client import RegistryClient, RegistryRefused
+from skidway.schemas.inference.naming import RESERVED
 
 
 def check_settings(settings: AgentSettings) -> None:
@@ -76,7 +78,10 @@ def _try(
     schema, other = Schema(0, text), None
     if source.encoding == UTF_16:
         other = compiled(replace(source, encoding=UTF_16BE), schema, batch_bytes)
-    trial.run(compiled(source, schema, batch_bytes), files, tried, host, lines_max, other)
+    press = compiled(source, schema, batch_bytes)  # refuses a schema that is no record
+    names = [each["name"] for each in json.loads(text)["fields"]]
+    tried.reserved = [name for name in names if name.lower() in RESERVED]
+    trial.run(press, files, tried, host, lines_max, other)
     return tried
 
 

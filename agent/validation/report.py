@@ -39,6 +39,11 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
 
 def _of_source(each: Trial) -> list[str]:
     lines = [f"{each.topic}: {_sum(each)}"]
+    lines += [
+        f"  the loader will refuse the topic: the field {name} has the name of one of the loader's "
+        "own columns; rename it"
+        for name in each.reserved
+    ]
     for path, reason in each.unreadable[:UNREADABLE_MAX]:
         lines.append(f"  cannot read {path}: {reason}")
     if len(each.unreadable) > UNREADABLE_MAX:

@@ -51,7 +51,8 @@ class Misfit:
 class Trial:
     """The result for one source. replaced: how many lines are not rejected because their invalid
     bytes were replaced. filtered: how many records each rule left out. untried: why no line was
-    tried; None if lines were tried.
+    tried; None if lines were tried. reserved: fields of the rows that have the name of one of the
+    loader's columns, so that the loader refuses the topic.
     """
 
     topic: str
@@ -64,6 +65,7 @@ class Trial:
     examples: list[Misfit] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     untried: str | None = None
+    reserved: list[str] = field(default_factory=list)
 
     @property
     def rejected(self) -> int:

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
+
+RESERVED: Final = frozenset(
+    {
+        "_agent", "_file_id", "_offset", "_length", "_host", "_file", "_timestamp", "_topic",
+        "_partition", "_kafka_offset", "_headers", "dt", "hour",
+    }
+)  # fmt: skip
+"""Names that no field of a record may have, in any case: the columns that loaded rows and queries
+have beside the fields. The loader refuses a topic whose schema has such a field."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
@@ -15,17 +25,24 @@ def avro_name(text: str) -> str:
     return made if made and not made[0].isdigit() else f"_{made}"
 
 
-def avro_names(texts: Iterable[str]) -> dict[str, str]:
-    """Returns, for each text, a valid name that no other text gets. A text that is a valid name
-    stays unchanged."""
+def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Returns, for each text, a valid name that no other text gets, also in another case, and that
+    is not `reserved`. The first text that is such a name stays unchanged. A reserved name loses its
+    leading `_`, so `@timestamp` becomes `timestamp`."""
     texts = [*texts]
-    taken = {text for text in texts if avro_name(text) == text}
+    first: dict[str, str] = {}
+    for text in texts:
+        if avro_name(text) == text and text.lower() not in reserved:
+            first.setdefault(text.lower(), text)
+    taken = {*first}
     names = {}
     for text in texts:
         name = made = avro_name(text)
+        if made.lower() in reserved:
+            name = made = made.lstrip("_")
         number = 2
-        while name != text and name in taken:
+        while first.get(text.lower()) != text and name.lower() in taken | reserved:
             name, number = f"{made}_{number}", number + 1
-        taken.add(name)
+        taken.add(name.lower())
         names[text] = name
     return names

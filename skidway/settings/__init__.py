@@ -67,7 +67,7 @@ def load(
     tree: Tree = {} if path is None else gather(cls, read_file(path))
     for override in overrides:
         merge(tree, gather(cls, read_override(override)))
-    return build(cls, tree, where=str(path) if path is not None else "the settings")
+    return build(cls, tree, where=_where(path, program, directory))
 
 
 def peek(
@@ -91,6 +91,15 @@ def peek(
         with contextlib.suppress(ConfigurationRefused):
             found = text_of(read_override(override), key) or found
     return found
+
+
+def _where(path: Path | None, program: str | None, directory: Path) -> str:
+    """Where settings come from, for the message about a missing key."""
+    if path is not None:
+        return str(path)
+    if program is None:
+        return "the settings"
+    return f"the settings (no --config is given, and {directory / program}.yml is not here)"
 
 
 def _path(config: Path | None, program: str | None, directory: Path) -> Path | None:

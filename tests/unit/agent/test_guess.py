@@ -4,6 +4,8 @@ configuration, and `skidway agent test` tries it on the same file."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ from skidway.agent.commands import written_times
 from skidway.agent.commands.guess_report import render
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
+from skidway.agent.validation.preview import preview
 from skidway.cli import main
 from skidway.errors import UsageError
+from skidway.loader.datasource.columns import QUERY_RESERVED
 from support.randomness import share_of
 
 CONFIG = """
@@ -271,6 +275,34 @@ def test_members_with_several_types(tmp_path: Path) -> None:
     assert rows(results)[0]["n"] == 0
 
 
+def test_a_member_that_is_mostly_an_object(tmp_path: Path) -> None:
+    """If most values of a member are objects, or arrays, its field is a record, or an array, and
+    `_extra` takes the others."""
+    lines: list[dict[str, Any]] = [{"order": {"id": n}, "tags": ["a"]} for n in range(9)]
+    lines.append({"order": "none", "tags": 7})
+    _, results = tried(tmp_path, as_lines(*lines))
+    assert rejects(results) == []
+    first, *_, last = rows(results)
+    assert first["order"] == {"id": 0}
+    assert first["tags"] == ["a"]
+    assert (last["order"], last["tags"]) == (None, None)
+    assert dict(last["_extra"]) == {"order": "none", "tags": "7"}
+
+
+def test_a_time_called_at_timestamp(tmp_path: Path) -> None:
+    """`@timestamp`, the time of Logstash and of ECS, is the event time. No field gets the name of
+    a column that the loader adds."""
+    at = [f"2026-11-23T08:15:{n:02d}.000Z" for n in range(5)]
+    found, results = tried(
+        tmp_path, as_lines(*({"@timestamp": each, "_file": "x", "hour": 8} for each in at))
+    )
+    assert found.block["timestamp"] == {"fields": ["timestamp"], "format": "rfc3339"}
+    assert rejects(results) == []
+    names = set(rows(results)[0])
+    assert names == {"timestamp", "file", "hour_2"}
+    assert not names & QUERY_RESERVED
+
+
 def test_members_all_of_which_are_always_there_need_no_extra(tmp_path: Path) -> None:
     """If all lines have the same members, the schema has no `_extra`."""
     found, _ = tried(tmp_path, as_lines(*({"a": n, "b": "x"} for n in range(5))))
@@ -292,7 +324,9 @@ VALUES = st.recursive(
     | st.dictionaries(st.sampled_from(["a", "b", "user-id", "_extra", "é"]), inner, max_size=3),
     max_leaves=6,
 )  # fmt: skip
-OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "time", "x y", "_extra"]), VALUES, max_size=4)
+OBJECTS = st.dictionaries(
+    st.sampled_from(["a", "b", "time", "x y", "_extra", "_file", "@timestamp"]), VALUES, max_size=4
+)
 
 
 @settings(max_examples=share_of(40))
@@ -304,6 +338,29 @@ def test_no_line_of_json_is_rejected(
     _, results = tried(tmp_path_factory.mktemp("guess"), as_lines(*objects))
     assert rejects(results) == []
     assert len(rows(results)) == len(objects)
+
+
+# --- containers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "paths"),
+    [
+        ("pods/prod_web-1_3f0c/api/0.log", "pods/prod_*/api/*.log"),
+        (f"containers/web-1_prod_api-{'a1' * 32}.log", "containers/*_prod_api-*.log"),
+    ],
+)
+def test_paths_of_a_container_match_all_its_pods(place: str, paths: str, tmp_path: Path) -> None:
+    """For a log of a container, `guess` proposes the container's name as the topic, and paths that
+    match the logs of the container in all pods of its namespace."""
+    log = tmp_path / place
+    log.parent.mkdir(parents=True)
+    log.write_text("2026-11-23T08:15:01.000000001Z stdout F hello\n" * 3)
+    found = guess(log, 10)
+    assert found.block["topic"] == "api"
+    assert found.block["paths"] == [f"{tmp_path}/{paths}"]
+    assert fnmatch(str(log), found.block["paths"][0])
+    assert any("begin with api-" in note for note in found.notes) == place.startswith("containers")
 
 
 # --- times --------------------------------------------------------------------------------------
@@ -322,6 +379,11 @@ def test_no_line_of_json_is_rejected(
         (["04/03/2026 08:15:01", "04/04/2026 08:15:01"], "%m/%d/%Y %H:%M:%S"),
         (["21-Nov-2026 08:15:01.123"], "%d-%b-%Y %H:%M:%S.%f"),
         (["21/Nov/2026:08:15:01 +0100"], "%d/%b/%Y:%H:%M:%S %z"),
+        (["2026-11-23 08:15:01,123 +0100"], "%Y-%m-%d %H:%M:%S,%f %z"),
+        (["Nov 23 2026 08:15:01", "Nov  3 2026 08:15:01"], "%b %d %Y %H:%M:%S"),
+        (["Nov 23, 2026 08:15:01"], "%b %d, %Y %H:%M:%S"),
+        (["23/Nov/2026 08:15:01"], "%d/%b/%Y %H:%M:%S"),
+        (["08:15:01,123 23.11.2026"], "%H:%M:%S,%f %d.%m.%Y"),
         (["soon"], None),
         (["99.99.2026 08:15:01"], None),
     ],
@@ -330,3 +392,71 @@ def test_how_times_are_written(texts: list[str], format_: str | None) -> None:
     """The format of times is recognized. If day and month can be exchanged, the reading wins in
     which the times lie closer together."""
     assert written_times.format_of(texts) == format_
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "2026-11-23 08:15:01,123 INFO up\n" * 3,
+        "2026-11-23 08:15:01,123 - shop - INFO - up\n" * 3,
+        "2026-11-23T08:15:01;1;a\n" * 3,
+        '{"time": "2026-11-23 08:15:01", "n": 1}\n' * 3,
+        "[INFO] 2026/11/23 08:15:01 up\n" * 3,
+    ],
+)
+def test_times_without_a_zone_are_named(content: str, tmp_path: Path) -> None:
+    """If the times of a log do not say their zone, `guess` says that they count as UTC. If they say
+    it, also behind a blank, it is used, and `guess` says nothing."""
+    found, _ = tried(tmp_path, content)
+    assert "timestamp" in found.block or "format" in found.block
+    assert any("name no zone" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("time", ["2026-11-23 08:15:01.5 +0100", "2026-11-23T08:15:01.5+01:00"])
+def test_times_with_a_zone(time: str, tmp_path: Path) -> None:
+    """A zone behind the time, also behind a blank, belongs to the time."""
+    found, results = tried(tmp_path, f"{time} INFO up\n" * 3)
+    assert not any("name no zone" in note for note in found.notes)
+    assert results[0]["time"] == "2026-11-23T07:15:01.500000+00:00"
+
+
+def test_a_time_behind_other_text(tmp_path: Path) -> None:
+    """If the records have a time behind a short text, this time is the event time, and the lines
+    without a time belong to the record before them."""
+    up = "[INFO ] 2026/11/23 08:15:00.001 +0100 | main | up"
+    failed = f"[ERROR] 2026/11/23 08:15:01.123 +0100 | main | checkout failed\n{TRACEBACK}"
+    found, results = tried(tmp_path, f"{up}\n{failed}{up}\n")
+    assert found.what == "text around a time"
+    assert rejects(results) == []
+    made = rows(results)
+    assert [row["before"] for row in made] == ["[INFO ] ", "[ERROR] ", "[INFO ] "]
+    assert made[1]["message"] == f"main | checkout failed\n{TRACEBACK.rstrip()}"
+    assert results[1]["time"] == "2026-11-23T07:15:01.123000+00:00"
+
+
+def test_times_in_some_messages_are_no_event_times(tmp_path: Path) -> None:
+    """If only some lines of a text have a time in them, `guess` proposes plain text."""
+    text = "job due at 2026/11/23 08:15:01\n" + "job done\n" * 2
+    assert tried(tmp_path, text * 5)[0].what == "text"
+
+
+# --- secrets ------------------------------------------------------------------------------------
+
+
+def test_texts_that_look_like_secrets_are_named(tmp_path: Path) -> None:
+    """If rows contain what masks recognize, `guess` names the rules that mask it. The rules work in
+    the proposed source."""
+    text = "2026-11-23T08:15:01Z INFO card 4111 1111 1111 1111 of ann@example.org, password=x\n"
+    found, _ = tried(tmp_path, text * 3)
+    rule = "mask message for cards, keys, emails"
+    assert any(f"`{rule}`" in note for note in found.notes)
+    source = replace(found.source, shape=rule)
+    rows_of = preview(source, text.encode(), str(found.path)).rows
+    assert rows_of[0].row["message"] == "card [card] of [email], password=[key]"
+
+
+def test_addresses_of_hosts_are_no_secrets(tmp_path: Path) -> None:
+    """For addresses of hosts, and for plain numbers and words, `guess` names no rule."""
+    text = "2026-11-23T08:15:01Z INFO 192.0.2.7 took 4111111111111112 ns\n"
+    found, _ = tried(tmp_path, text * 3)
+    assert not any("secrets" in note for note in found.notes)

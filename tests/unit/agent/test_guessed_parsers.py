@@ -51,6 +51,11 @@ def guessed(tmp_path: Path, *lines: str) -> Guess:
             "At",
         ),
         (
+            ["dt,hour,n", *["a,b,1"] * 5],
+            {"type": "csv", "columns": ["dt_1", "hour_2", "n"], "header": "dt,hour,n"},
+            None,
+        ),
+        (
             ["2026-11-23T08:15:01Z\t7\tx y", "2026-11-23T08:15:02Z\t8\tz"],
             {
                 "type": "csv", "columns": ["column_1", "column_2", "column_3"], "delimiter": "tab"
@@ -118,3 +123,14 @@ def test_a_format_with_a_name_goes_first(tmp_path: Path) -> None:
         for number in range(5)
     ]
     assert guessed(tmp_path, *lines).block["format"] == "syslog_iso"
+
+
+def test_a_header_is_explained(tmp_path: Path) -> None:
+    """If a log has a header, `guess` says why one record does not fit. `_extra` is named only if
+    rows have it."""
+    table = guessed(tmp_path, "id,name,price", *["1,a,2"] * 5)
+    assert any("each header goes to `<topic>.rejected`" in note for note in table.notes)
+    assert not any("_extra" in note for note in table.notes)
+    pairs = guessed(tmp_path, *["level=info msg=x user=7"] * 5)
+    assert any("_extra" in note for note in pairs.notes)
+    assert not any("header" in note for note in pairs.notes)

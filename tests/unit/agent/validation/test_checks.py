@@ -116,3 +116,14 @@ def test_a_schema_that_is_no_record_is_refused(
     path.write_text(yaml.safe_dump(document))
     assert main(["agent", "validate", "--config", str(path)]) == 78
     assert "source of topic app: the schema is no record" in capsys.readouterr().err
+
+
+def test_a_field_that_the_loader_refuses_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a field has the name of one of the loader's columns, `validate` names it. The agent can
+    run, because the topic may have other readers."""
+    assert main(configured(tmp_path, r"(?s)(?P<dt>\S+)(?P<rest>.*)")) == 0
+    said = capsys.readouterr().out
+    assert "  the loader will refuse the topic: the field dt has the name of one of" in said
+    assert "the field rest" not in said

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skidway.loader.datasource.columns import QUERY_RESERVED
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
+from skidway.schemas.inference.naming import RESERVED
 from skidway.schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
 from skidway.schemas.second_opinion import second_opinion
 
@@ -264,3 +266,23 @@ def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
 def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
     """Whatever the lines contain, the inferred schema is valid."""
     parse(infer(lines, name="?", kind=kind).schema)
+
+
+def test_no_field_has_the_name_of_a_loaders_column() -> None:
+    """A member with the name of a column that loaded rows have beside the fields gets another field
+    name, and keeps its own as the alias. Members of nested objects keep their names."""
+    found = of({"@timestamp": 1, "timestamp": 2, "_HOST": "a", "dt": 3, "deep": {"_file": "x"}})
+    fields = found.schema["fields"]
+    assert [each["name"] for each in fields] == ["timestamp_2", "timestamp", "HOST", "dt_2", "deep"]
+    assert fields[0]["aliases"] == ["@timestamp"]
+    assert fields[4]["type"]["fields"][0]["name"] == "_file"
+    assert QUERY_RESERVED == RESERVED
+
+
+def test_no_two_fields_differ_only_in_case() -> None:
+    """Of two members whose names differ only in case, the second gets another field name, because
+    the loader and Spark refuse such fields."""
+    fields = of({"userId": 1, "userid": "a", "deep": {"A": 1, "a": 2}}).schema["fields"]
+    assert [each["name"] for each in fields] == ["userId", "userid_2", "deep"]
+    assert fields[1]["aliases"] == ["userid"]
+    assert [each["name"] for each in fields[2]["type"]["fields"]] == ["A", "a_2"]

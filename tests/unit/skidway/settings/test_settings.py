@@ -234,6 +234,16 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
     assert str(refused.value) == f"{path}: the key 'state.dir' is missing: Directory of the state"
 
 
+def test_missing_key_without_a_file_says_where_a_file_was_looked_for(tmp_path: Path) -> None:
+    """If a program's settings lack a key because nobody named a file, the error says so."""
+    with pytest.raises(ConfigurationRefused) as refused:
+        load(Agent, None, program="agent", directory=tmp_path)
+    assert str(refused.value) == (
+        f"the settings (no --config is given, and {tmp_path}/agent.yml is not here): the key"
+        " 'state.dir' is missing: Directory of the state"
+    )
+
+
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
     """If the file that --config gives is missing, is a directory or is not UTF-8, the error names
     the file."""
