@@ -16,7 +16,7 @@ mistake only makes the judgement more cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock.
 The store has the times, by the collector's clock, at which the collector read records. If such a
-time is later than the program's own clock shows, the two clocks differ.
+time is in the future by the program's own clock, this clock is behind the collector's clock.
 """
 
 from __future__ import annotations
