@@ -3,8 +3,8 @@
 Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
 default settings. Each is measured only when it has delivered every line and has been idle for a
 while. CPU is the process's CPU time over half a minute, read from /proc, in percent of one core.
-imfile keeps every file open, so rsyslog gets only as many files as a process on this machine may
-open.
+imfile keeps every file open, with two descriptors, so rsyslog gets only as many files as a process
+on this machine may open.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 FILES = scaled(20_000, 200)
-DESCRIPTORS_APART = 500
-"""File descriptors that rsyslog needs besides the log files."""
+DESCRIPTORS_APART, DESCRIPTORS_OF_A_FILE = 500, 2
+"""File descriptors that rsyslog needs besides the log files, and for each log file."""
 DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
@@ -47,7 +47,8 @@ def run() -> Table:
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         write_files(folder / "logs", FILES)
-        fewer = min(FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - DESCRIPTORS_APART)
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - DESCRIPTORS_APART
+        fewer = min(FILES, most // DESCRIPTORS_OF_A_FILE)
         write_files(folder / "fewer", fewer)
         with (
             ours(folder) as (address, _, zookeeper),
