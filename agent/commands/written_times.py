@@ -131,14 +131,7 @@ def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
     """The form of the times that the lines of a log have behind a short text, such as a level, and
     the format that reads them; None if the first line has no such time.
     """
-    for form in FORMS if texts else ():
-        pattern = re.compile(rf"{BEFORE}({form.pattern})(?![\w:])")
-        found = [match[1] for match in map(pattern.match, texts) if match is not None]
-        if found and pattern.match(texts[0]):
-            format_ = form.format_of(found)
-            if format_ is not None:
-                return form, format_
-    return None
+    return _times(texts, BEFORE, r"(?![\w:])")
 
 
 BEFORE: Final = r"[^\n]{0,99}?[^\w\n.:+-]"
@@ -151,8 +144,14 @@ def leading(texts: Sequence[str]) -> tuple[Form, str] | None:
     """The form of the times with which the lines of a log begin, and the format that reads them;
     None if the first line does not begin with a time. Lines of a stack trace have no time.
     """
+    return _times(texts, r"\[?", r"(?![\d:])")
+
+
+def _times(texts: Sequence[str], before: str, after: str) -> tuple[Form, str] | None:
+    """The form of the times in the lines, and the format that reads them. before, after: regular
+    expressions for what is around a time."""
     for form in FORMS if texts else ():
-        pattern = re.compile(rf"\[?({form.pattern})(?![\d:])")
+        pattern = re.compile(f"{before}({form.pattern}){after}")
         found = [match[1] for match in map(pattern.match, texts) if match is not None]
         if found and pattern.match(texts[0]):
             format_ = form.format_of(found)
