@@ -28,7 +28,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
-	docs-agent docs-ansible docs-promises lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
+	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
 	some-mutants bench bench-paper wheels deb clean
 
 help:
@@ -46,6 +46,7 @@ help:
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
 	@echo 'make docs-agent docs-ansible docs-promises    the tables that are made from settings, roles, and marks in tests'
+	@echo "make screenshots   the pictures of README and docs/audit.md, with Debian's Chromium"
 	@echo 'make lint-ansible    yamllint and ansible-lint on deploy/ansible'
 	@echo "make deb       the agent as a Debian package with its own environment, into dist; VERSION=x"
 	@echo 'make lock      resolve the versions in requirements/ anew; NEWEST=yes with any target: without the locks'
@@ -136,6 +137,10 @@ docs-agent: install-dev
 docs-promises: install-dev
 	PYTHONPATH=tests $(BIN)/python -m support.promises_page
 
+# Takes the pictures of README.md and docs/audit.md with Debian's Chromium; installs Chromium if it may.
+screenshots: install-dev
+	PYTHONPATH=tests $(BIN)/python -m support.screenshots
+
 # Ansible finds a collection only at a path with its name, so this makes a link at such a path.
 COLLECTIONS := $(abspath .cache/collections)
 
@@ -158,7 +163,7 @@ peers: install-dev
 # programs, so only PROCESSES of them run at once; each process takes whole files, or pipelines of e2e.
 PROCESSES ?= 2
 COMPUTING := -n auto
-DEALT := -n $(PROCESSES) --dist loadgroup
+DEALT = -n $(PROCESSES) --dist loadgroup
 
 # One whole suite; within test-all, without the tests that `test` has already run.
 unit model: install-dev
@@ -168,7 +173,8 @@ crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and (slow or not quick))' tests/$@)
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
-# those marked `quick` run.
+# those marked `quick` run. These wait more than they compute, so three of them run at once.
+test: PROCESSES := 3
 test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)

@@ -19,8 +19,8 @@ names. A delta counts records. A seal says up to which time the deltas contain a
 
 The agent gives these guarantees (docs/delivery.md gives the reasons):
 
-* An intent is a row of the state that promises to send a byte range. The agent sends bytes only
-  after the transaction that writes their intent is durable.
+* An intent is a row in the state by which the agent promises to send a range of a file's bytes. The
+  agent sends bytes only after the transaction that writes their intent is durable.
 * After a crash the agent sends again the bytes of every intent that the checkpoint has not passed,
   if the file's bytes still have the intent's CRC. It makes the records with the recipe that the
   intent names. A recipe consists of the settings, schemas and versions of code that decide which
@@ -65,15 +65,16 @@ mutable state has one owner:
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
     batches.rejections.Rejections lines that were rejected lately   memory
+    sampling.sampler.Sampler      ranges drawn for samples          memory; `drawn`
     loop.loop.Loop                the turn                          memory
     reloading.reloader.Reloader   settings that run; requests       memory; files in `reload/`
 
-A reading has at most READ_BYTES of a file, and the last reading of a turn begins before the turn
-has TURN_BYTES. One search of the brokers' logs looks for the records of at most SEARCH_BYTES of
-files. While RECORDS_MAX records that brokers
-refused are undecided, the agent reads nothing. While `buffer.memory` bytes of batches are
-unacknowledged, the agent also reads nothing. At most `max.open.files` descriptors are open. While
-the disk of the state is full, the agent reads and promises no more bytes.
+A reading is the bytes of one intent, at most READ_BYTES. When the readings of a turn have
+TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
+the records of at most SEARCH_BYTES of files. The agent reads nothing in two cases: while
+`buffer.memory` bytes of batches are unacknowledged, and while it has not decided about RECORDS_MAX
+records that brokers refused. At most `max.open.files` descriptors are open. While the disk of the
+state is full, the agent reads and promises no more bytes.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 
@@ -92,9 +93,11 @@ Reading order, from the lowest package to the highest:
     events         what Prometheus and the log are told
     delivery       from readings to acknowledged batches, and what a restart sends again
     accounts       what the audit is told
+    sampling       draws delivered ranges, and tells the audit what their records contain
     loop           the turn: each turn does a part of the work of all packages above
     reloading      takes changed settings while the loop runs
     memory         how much freed memory the process keeps
+    unneeded       parts of Arrow that the agent leaves out
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

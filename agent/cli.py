@@ -7,13 +7,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import threading
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 from skidway import service
+from skidway.agent import unneeded
 from skidway.cli.options import (
     add_config_options,
     add_json_option,
@@ -24,6 +25,7 @@ from skidway.errors import SkidwayError, UsageError
 
 PROGRAM = "agent"
 LINES = 1_000
+RESULTS = 20
 RELOAD_S = 60.0
 """How many seconds `reload` waits for the agent's answer by default."""
 
@@ -35,9 +37,11 @@ def register(subparsers: Any) -> None:
     """Adds the command `agent` with its verbs."""
     from skidway.agent import memory
 
-    # Both make the imports below cheaper. NumPy's library for matrices would start a thread for
+    # The imports below read these settings. NumPy's library for matrices would start a thread for
     # each core, and the threads would wait actively for work; the agent multiplies no matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow's own allocator would keep freed memory that `memory.give_back` could not give back.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     memory.collect_seldom()
     from skidway.agent.settings import AgentSettings
 
@@ -97,6 +101,8 @@ def register(subparsers: Any) -> None:
     testing.add_argument("file", type=Path, metavar="FILE")
     add_config_options(testing)
     testing.add_argument("--topic", help="the source; by default the one whose paths match FILE")
+    words = f"how many results the table has ({RESULTS}); --json prints and --expect compares all"
+    testing.add_argument("--limit", type=int, default=RESULTS, metavar="N", help=words)
     words = "file with the expected results, as --json prints them; status 1 if they differ"
     testing.add_argument("--expect", type=Path, metavar="RESULTS", help=words)
     add_json_option(testing)
@@ -156,9 +162,9 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # If pandas is installed, pyarrow imports it. The agent does not use pandas, and the import
-    # would cost 40 MB of memory.
-    sys.meta_path.insert(0, _WithoutPandas())
+    # A SIGHUP would end the agent now. So the kernel holds it until the agent can reload.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    unneeded.leave_out()
     from skidway.agent import program
     from skidway.agent.configuration import Configuration
     from skidway.agent.validation.checks import check_settings
@@ -187,7 +193,7 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _drain(args: argparse.Namespace) -> int:
-    sys.meta_path.insert(0, _WithoutPandas())
+    unneeded.leave_out()
     from skidway.agent.commands import draining
     from skidway.agent.validation.checks import check_settings
 
@@ -228,6 +234,8 @@ def _validate(args: argparse.Namespace) -> int:
     if refused is not None:
         raise SkidwayError(refused)
     if not args.json:
+        if settings.idle_reason is not None:
+            print(settings.idle_reason)
         print("the configuration is good")
     return 0
 
@@ -268,6 +276,8 @@ def _test(args: argparse.Namespace) -> int:
     from skidway.agent.commands import testing
     from skidway.agent.validation.checks import check_settings
 
+    if args.limit < 0:
+        raise UsageError("--limit must not be negative.")
     settings = _settings(args)
     check_settings(settings)
     made = testing.tested(settings, args.file, args.topic)
@@ -283,7 +293,7 @@ def _test(args: argparse.Namespace) -> int:
         print("".join(f"{line}\n" for line in testing.as_lines(made)), end="")
         print("".join(f"{note}\n" for note in made.notes), end="", file=sys.stderr)
     else:
-        print(testing.render(made), end="")
+        print(testing.render(made, args.limit), end="")
     return 0
 
 
@@ -350,14 +360,3 @@ def _give_up(args: argparse.Namespace) -> int:
 
     print(state.give_up(_settings(args).state_dir, args.topic))
     return 0
-
-
-class _WithoutPandas(MetaPathFinder):
-    """Makes each import of pandas fail as if pandas were not installed. An entry None in
-    sys.modules would also make these imports fail, but Cython mishandles such an entry.
-    """
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Refuses pandas, and leaves all other modules to other finders."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is not for agents", name=fullname)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from glob import escape
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from skidway.agent.settings import (
     SourceSettings,
 )
 from skidway.cli.options import load_settings
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.settings import setting
 
@@ -52,12 +54,8 @@ def load(args: argparse.Namespace, program: str) -> AgentSettings:
     """Reads the settings that the options of a command name. Raises ConfigurationRefused."""
     given = load_settings(AgentSettings, args, program)
     further = [] if given.sources_dir is None else _sources_in(given.sources_dir)
-    given = replace(given, sources=[*given.sources, *further])
-    if not given.sources:
-        raise ConfigurationRefused(
-            f"there are no sources, neither in the settings nor in {given.sources_dir}"
-        )
-    return with_replays(catalog.applied(given))
+    own = _beside(_file_of_sources(args, program), given.sources)
+    return with_replays(catalog.applied(replace(given, sources=[*own, *further])))
 
 
 def with_replays(given: AgentSettings) -> AgentSettings:
@@ -104,5 +102,30 @@ def _sources_in(directory: Path) -> list[SourceSettings]:
     return [
         source
         for file in sorted(directory.glob("*.yml"))
-        for source in settings.load(SourcesFile, file).sources
+        for source in _beside(file, settings.load(SourcesFile, file).sources)
     ]
+
+
+def _beside(file: Path | None, sources: Sequence[SourceSettings]) -> list[SourceSettings]:
+    """The sources of a configuration file, with absolute paths of the files that they name: a
+    relative path begins at the directory of the configuration file. file: None if no file has the
+    sources; relative paths then begin at the current directory.
+    """
+    folder = Path.cwd() if file is None else file.absolute().parent
+    return [
+        replace(
+            each,
+            schema=each.schema if each.schema_file is None else str(folder / each.schema_file),
+            hash_key_location=each.hash_key_location and folder / each.hash_key_location,
+        )
+        for each in sources
+    ]
+
+
+def _file_of_sources(args: argparse.Namespace, program: str) -> Path | None:
+    """The file that has the sources; None if they are from `--set sources=...`, or if there is no
+    file.
+    """
+    if any(each.partition("=")[0].strip() == "sources" for each in args.set):
+        return None
+    return settings.path_of(args.config, program)

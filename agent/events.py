@@ -19,6 +19,7 @@ from skidway.agent.batches.rejections import Untold
 from skidway.agent.values.labels import Unlabelled, Unreadable
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
+from skidway.audit.topic.sample import Sample
 
 NAMES_MAX = 5
 """A log entry names at most this many partitions."""
@@ -39,6 +40,11 @@ _FILTERED_RECORDS = Counter(
 )
 _FILTERED_BYTES = Counter(
     "skidway_agent_filtered_bytes_total", "Their bytes in the files.", ["topic", "rule"]
+)
+_SAMPLED = Counter(
+    "skidway_agent_sampled_ranges_total",
+    "Drawn ranges of which the audit was told the content; gone: they could not be made again.",
+    ["outcome"],
 )
 _REPLACED = Counter(
     "skidway_agent_replaced_lines_total",
@@ -257,7 +263,7 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """The number of a topic's files that are too old to be read differs from that at the last look.
+    """The number of a topic's files that are too old to be read has changed since the last look.
     size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
@@ -292,6 +298,21 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)
+
+
+def sampled(sample: Sample) -> None:
+    """The audit is told what the records of a drawn range must contain, or why it is gone."""
+    _SAMPLED.labels("gone" if sample.gone else "told").inc()
+    if sample.gone:
+        _log.info(
+            "sample_gone", path=sample.path, file=sample.file, first=sample.first, end=sample.end,
+            reason=sample.gone,
+        )  # fmt: skip
+
+
+def no_sources(reason: str) -> None:
+    """Logs that the agent runs, but has nothing to read."""
+    _log.warning("no_sources", reason=reason)
 
 
 def configuration_differs(since_ms: int | None) -> None:

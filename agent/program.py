@@ -16,7 +16,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,8 +43,9 @@ from skidway.agent.values import identity
 from skidway.agent.values.found import FileKey
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, Tier
-from skidway.audit.topic.publisher import Publisher, check_restored, newest_own
+from skidway.audit.topic.publisher import Newest, Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
+from skidway.dataclass import dataclass
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka.client import Client, Delivery, Fetcher, Producer
@@ -85,8 +86,8 @@ class Status:
     """What /health reports. Another thread reads the fields. So the loop never changes a field's
     value in place, but sets the field to a new value.
 
-    pending: a function that returns how many bytes of the files are not settled yet, that is, for
-    example, neither acknowledged nor declared lost. None until the loop exists.
+    pending: a function that returns how many bytes of the files are not settled yet. (Bytes are
+    settled when they are, for example, acknowledged or declared lost.) None until the loop exists.
     """
 
     health: Health
@@ -117,7 +118,7 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
         reloader = Reloader(configuration, settings, clock)
         reloader.open()
         stack.callback(reloader.close)
-        stack.enter_context(_asked_by_signal(reloader))
+        stack.enter_context(asked_by_signal(reloader))
         while made_again := _tail(reloader, clock, shutdown, status):
             _log.warning("topics_made_again", topics=sorted(made_again))
     _log.info("agent_stopped")
@@ -125,12 +126,13 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
 
 
 @contextmanager
-def _asked_by_signal(reloader: Reloader) -> Iterator[None]:
-    """Makes SIGHUP ask for a reload."""
+def asked_by_signal(reloader: Reloader) -> Iterator[None]:
+    """Makes SIGHUP ask for a reload, also a SIGHUP that came earlier, while it was blocked."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only on the main thread
         return
     before = signal.signal(signal.SIGHUP, lambda _number, _frame: reloader.ask())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     try:
         yield
     finally:
@@ -232,13 +234,22 @@ def find(
         partitions = topic.ensure(client, pause)
         destinations = connection.resolve(client, schemas, settings, cluster)
         ends = connection.ends_of(client, beginning.without_floor(state, destinations))
-        newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
+        newest = newest_of(state, client, clock)
         check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
         renew(state, newest)
         mine = topic.partition_of(str(state.agent), partitions)
         return Found(cluster, destinations, TopicPartition(TOPIC, mine), ends)
 
     return _insist(attempt, shutdown, status, reloader)
+
+
+def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
+    """The agent's newest message on the audit topic. None if this process has made the agent's
+    random id: nobody can have sent a message with this id, and a search would read the whole topic.
+    """
+    if state.is_new:
+        return None
+    return newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
 
 
 def _insist(
@@ -341,6 +352,7 @@ class RunningAgent:
 
     def __enter__(self) -> RunningAgent:
         self._watch.start()
+        self._tell_if_idle()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -474,6 +486,11 @@ class RunningAgent:
         self._watch.start()  # the next look also finds earlier changes
         old.stop()
         reloader.took(prepared, _of_schemas(before, prepared.destinations))
+        self._tell_if_idle()
+
+    def _tell_if_idle(self) -> None:
+        if (reason := self._settings.idle_reason) is not None:
+            events.no_sources(reason)
 
     def _health(self, now: float) -> Health:
         troubles = {str(tp): str(error) for tp, error in self._producer.troubles.items()}
@@ -497,16 +514,21 @@ class RunningAgent:
         if bool(silent) != self._told_silence:
             self._told_silence = bool(silent)
             events.brokers_silent(sorted(map(str, silent)))
+        known = {*self._producer.troubles, *silent, *unread}
+        leaders = {str(tp): self._producer.leader(tp) for tp in known}
         detail: dict[str, Any] = {
             "status": "running",
             "unreadable": self._loop.tracker.unreadable,
             "troubles": troubles,
+            "leaders": {name: str(x) for name, x in leaders.items() if x is not None},
         }
         if (reading_back := self._loop.reading_back) is not None:
             detail["reading_back"] = reading_back
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
+        if (idle := self._settings.idle_reason) is not None:
+            detail["sources"] = idle
         if self.reloader is not None:
             detail |= self.reloader.detail
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()

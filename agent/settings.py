@@ -1,20 +1,21 @@
-"""Settings of `skidway agent`: every key, its default and its reason."""
+"""Settings of `skidway agent`: every key, its default and its reason.
+
+The command line imports this module for each verb of `skidway agent`. Arrow takes long to load, and
+imports pandas if nobody prevents it. So a module that imports Arrow is imported only inside the
+checks that need Arrow.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skidway.agent.parsing.added_fields import KUBERNETES
 from skidway.agent.parsing.byte_order import WIDE
-from skidway.agent.parsing.containers import CRI
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
-from skidway.agent.shaping.checking import check_patterns
-from skidway.agent.shaping.grammar import parse
-from skidway.agent.shaping.rules import needs_key
+from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
+from skidway.agent.parsing.runtimes import CRI, KUBERNETES
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
@@ -72,8 +73,8 @@ class ParserSettings:
     header: str | None = setting(
         "header",
         None,
-        help="For csv: the text of header lines, which are rejected; without it, a header is a "
-        "line of the names in columns.",
+        help="For csv: the text of header lines, which are left out and counted as filtered; "
+        "without it, a header is a line of the names in columns.",
     )
     json_field: str | None = setting(
         "json_field",
@@ -163,7 +164,7 @@ class MultilineSettings:
     timeout_ms: int = setting(
         "timeout.ms",
         5_000,
-        help="How long a file must stand still before its last record counts as whole.",
+        help="How long a file must not change before its last record counts as whole.",
         at_least=10,
     )
 
@@ -185,7 +186,11 @@ class MultilineSettings:
                 if self.pattern is None
                 else f"multiline.pattern does not belong to type {self.type}, which has its own"
             )
-        self.rule.check()
+        from skidway.agent.parsing.multiline import (
+            check_rule,  # imports Arrow: see the module's docstring
+        )
+
+        check_rule(self.rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +198,15 @@ class TimestampSettings:
     """Which fields of a line have its event time, and in which format."""
 
     fields: list[str] = setting(
-        "fields", help="Groups or members that hold the time, joined by a blank.", at_least=1
+        "fields",
+        help="Groups or members that hold the time, joined by a blank. A member inside an object "
+        "is written as meta.time.",
+        at_least=1,
     )
     format: str = setting(
         "format",
-        help="Python's strptime directives except %Z, or rfc3339, epoch (seconds), epoch_ms.",
+        help="Python's strptime directives except %Z, or rfc3339, epoch (seconds), epoch_ms, "
+        "epoch_us, epoch_ns.",
     )
     timezone: str = setting(
         "timezone", "UTC", help="Zone of times that name none, such as Europe/Berlin."
@@ -263,6 +272,13 @@ class SourceSettings:
         "until it changes; without it, every file is read.",
         at_least=3_600_000,
     )
+    deleted_after_ms: int | None = setting(
+        "deleted.after.ms",
+        None,
+        help="How long after its making this host deletes a file of these paths; the audit shows "
+        "how much of this time is left. Without it, what earlier files of the directory show.",
+        at_least=1_000,
+    )
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )
@@ -304,8 +320,8 @@ class SourceSettings:
     schema: str | None = setting(
         "schema",
         None,
-        help="An .avsc file, best by its absolute path, or a subject; derived from the parser "
-        "without it.",
+        help="An .avsc file, or a subject; derived from the parser without it. A relative path "
+        "begins at the directory of the file that names it.",
     )
     key: str | None = setting("key", None, help="Field whose value becomes the record's key.")
     partitioning: Literal["file", "key", "spread"] | None = setting(
@@ -323,7 +339,8 @@ class SourceSettings:
     hash_key_location: Path | None = setting(
         "hash.key.location",
         None,
-        help="File with the secret key of the rules `hash` in shape; restart after a change.",
+        help="File with the secret key of the rules `hash` in shape; restart after a change. A "
+        "relative path begins at the directory of the file that names it.",
     )
     max_line_bytes: int = setting(
         "max.line.bytes",
@@ -406,6 +423,12 @@ class SourceSettings:
         return KUBERNETES if self.container == CRI else ()
 
     @property
+    def schema_file(self) -> Path | None:
+        """The file that `schema` names; None if there is no schema, or if it is a subject."""
+        is_file = self.schema is not None and self.schema.endswith(".avsc")
+        return Path(str(self.schema)) if is_file else None
+
+    @property
     def label_fields(self) -> dict[str, str]:
         """The fields that take labels, each with the name of the label."""
         return {} if self.labels is None else self.labels.fields
@@ -463,13 +486,13 @@ class AgentSettings(RegistrySecuritySettings):
     idle_flush_ms: int = setting(
         "idle.flush.ms",
         5_000,
-        help="How long a file must stand still before its last line is sent without a line end.",
+        help="How long a file must not change before its last line is sent without a line end.",
         at_least=10,
     )
     close_rotated_ms: int = setting(
         "close.rotated.ms",
         60_000,
-        help="How long a rotated or deleted file must stand still before it is finished.",
+        help="How long a rotated or deleted file must not change before it is finished.",
         at_least=100,
     )
     reconcile_interval_ms: int = setting(
@@ -568,11 +591,36 @@ class AgentSettings(RegistrySecuritySettings):
         at_least=0,
         at_most=1,
     )
+    sample_ranges: int = setting(
+        "sample.ranges",
+        0,
+        help="How many delivered ranges of each sample.interval.ms are made into records once "
+        "more, so that skidway audit sample can compare their content with rows; 0: none.",
+        at_least=0,
+        at_most=1_000,
+    )
+    sample_interval_ms: int = setting(
+        "sample.interval.ms",
+        86_400_000,
+        help="Length of the periods of sample.ranges.",
+        at_least=1_000,
+        at_most=7 * 86_400_000,
+    )
     read_until: Path | None = setting(
         "read.until",
         None,
         help="JSON file of path: size; once it exists, files are read up to these sizes only.",
     )
+
+    @property
+    def idle_reason(self) -> str | None:
+        """Why the agent has nothing to read; None if there are sources."""
+        if self.sources:
+            return None
+        return (
+            f"there are no sources: no file *.yml is in {self.sources_dir} (sources.dir) yet; "
+            "reload the agent when there is one"
+        )
 
     def check(self) -> None:
         """Checks values that depend on other values, or that must have a certain form."""
@@ -594,8 +642,16 @@ class AgentSettings(RegistrySecuritySettings):
 
 
 def _check_shape(text: str | None, key_file: Path | None) -> None:
-    rules = parse(text or "")
-    check_patterns(text or "", rules)
+    if not text:
+        if key_file is not None:
+            raise ConfigurationRefused("hash.key.location: no rule of shape hashes a field")
+        return
+    from skidway.agent.shaping.checking import check_patterns  # imports Arrow
+    from skidway.agent.shaping.grammar import parse
+    from skidway.agent.shaping.rules import needs_key
+
+    rules = parse(text)
+    check_patterns(text, rules)
     if needs_key(rules) and key_file is None:
         raise ConfigurationRefused("hash.key.location: a rule `hash` of shape needs a key")
     if key_file is not None and not needs_key(rules):

@@ -19,8 +19,10 @@ event time), it contains the number of records, their bytes, and a checksum of t
 does not depend on the order. With a seal, an agent states that deltas contain the counts of all
 lines that its files had at a given time. A bucket is complete when no message is missing, every
 expected agent has sealed the bucket, and the sums of all tiers are equal. Otherwise the verdict is
-open, incomplete, lost or unknown, always with reasons as sentences. The rules, and the reason for
-each rule, are in docs/delivery.md, sections 5 and 6.
+open, incomplete, lost or unknown, always with reasons as sentences. A *source topic* is the topic
+to which a record was first published; its mirrors belong to the same source topic. A *sender* is a
+program that sends numbered messages: an agent, a counter or a loader. Sections 5 and 6 of
+docs/delivery.md give the rules and their reasons.
 
 These are the modules and packages, lowest first. Each of them may import only modules and packages
 above it in this list (`make imports` checks this):
@@ -30,12 +32,16 @@ above it in this list (`make imports` checks this):
     topic      the audit topic: its messages, and how they are published and read
     counts     how records are counted: buckets, checksums, sums, deltas, and marks that exclude
                repeats
-    evidence   the content of all messages together, kept in SQLite: the ledger
+    evidence   the content of all messages together; the ledger stores it in SQLite
     judgement  judges the evidence: verdicts, hosts, clocks, findings that an operator can accept
-    recount    counts the loader's rows itself, a second and independent way to a verdict
+    recount    counts the rows in the loader's files: a second, independent way to a verdict
     settings   settings of counters, collector and commands
+    comparison compares log files with the records that another log shipper has sent
+    tracing    follows single lines through the tiers
     reports    formats answers for people and for programs
-    counter    counts a cluster's topics for a tier
+    sampling   compares the content of rows and records with samples of the agents
+    explanation  says why a bucket is not complete, where, and what to do next
+    counter    counts the records of a cluster's topics, for the tier broker or mirror
     collector  the collector and its dashboard
     commands   commands that query the audit
     cli        the command `skidway audit`

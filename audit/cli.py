@@ -7,7 +7,20 @@ import argparse
 from typing import Any
 
 from skidway import service
-from skidway.audit.commands import accept, complete, decisions, hosts, options, recount, report
+from skidway.audit.commands import (
+    accept,
+    compare,
+    complete,
+    decisions,
+    find,
+    hosts,
+    options,
+    recount,
+    report,
+    sample,
+    trace,
+    why,
+)
 from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
@@ -32,7 +45,10 @@ def register(subparsers: Any) -> None:
         help="forget the state and count everything again from the beginning of every log",
     )
     count.set_defaults(run=_count)
-    for command in (report, complete, recount, hosts, accept, decisions):
+    for command in (
+        report, why, complete, recount, hosts, accept, decisions, trace, find, compare,
+        sample,
+    ):  # fmt: skip
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")

@@ -15,6 +15,7 @@ from skidway.audit.judgement.policy import (
     DEFAULT_REJECTS_SHARE,
     DEFAULT_SILENCE_MS,
     Exemption,
+    FreshnessTarget,
     Policy,
 )
 from skidway.audit.judgement.roster import Roster, RosterEntry
@@ -205,7 +206,21 @@ class AuditSettings:
         " heartbeat.",
         at_least=1_000,
     )
-
+    freshness_targets: dict[str, str] = setting(
+        "freshness.targets",
+        {},
+        help="How soon after its end a bucket should be complete, in ms, by topic (name"
+        " <cluster>.<topic>, or a regular expression that matches whole names); the first that"
+        " matches counts. The page compares p99 with it.",
+    )
+    keep_days: int = setting(
+        "keep.days",
+        35,
+        help="How many days of buckets (by event time) the store keeps. Of older buckets, it keeps"
+        " only those that are neither complete nor accepted.",
+        at_least=8,
+        at_most=3_650,
+    )
     history_days: int = setting(
         "history.days",
         35,
@@ -218,6 +233,7 @@ class AuditSettings:
         """Raises ConfigurationRefused for a combination of settings that cannot work."""
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)
+        self._targets()
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
         for tier, texts in exempt.items():
             topic_patterns.check(texts, f"exempt.{tier}")
@@ -239,7 +255,17 @@ class AuditSettings:
             rejects_share=self.rejects_share,
             retired_places=tuple(self.retired_places),
             loads_every_ms=self.loads_every_ms,
+            freshness_targets=self._targets(),
         )
+
+    def _targets(self) -> tuple[FreshnessTarget, ...]:
+        topic_patterns.check(list(self.freshness_targets), "freshness.targets")
+        for topic, text in self.freshness_targets.items():
+            if not (text.isascii() and text.isdigit() and int(text) > 0):
+                raise ConfigurationRefused(
+                    f"freshness.targets: {topic}: {text!r} is no number of milliseconds above 0"
+                )
+        return tuple(FreshnessTarget(x, int(ms)) for x, ms in self.freshness_targets.items())
 
     def _exemptions(self) -> tuple[Exemption, ...]:
         given = ((Tier.MIRROR, self.exempt_mirror), (Tier.HDFS, self.exempt_hdfs))

@@ -45,7 +45,7 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     year          `resident` and `year`: many loads of a simulated fleet, one after the other; no
                   peer (year_load: the loads; year_fleet: the hosts)
     audit         taking and judging the messages of a simulated fleet; no peer (audit_load: the
-                  collector's work; audit_fleet: the hosts)
+                  collector's work; audit_fleet: the hosts, in a process of their own)
     paper/        repeats the experiment of the Kafka paper: Apache Kafka 4.1, RabbitMQ, ActiveMQ.
                   Runs only on request (`make bench-paper`), because it installs RabbitMQ and
                   ActiveMQ

@@ -10,42 +10,80 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any, NamedTuple
 
+from bench.audit_fleet import FAULTY
 from bench.audit_load import PAGES
 from bench.measure import SidesRow, SidesTable
 from bench.scale import scaled
 
+
+class Size(NamedTuple):
+    """The size of a fleet. faulty: how many of 10,000 hosts have each kind of fault."""
+
+    hosts: int
+    topics: int
+    minutes: int
+    faulty: int = FAULTY
+
+    @property
+    def name(self) -> str:
+        faults = "" if self.faulty == FAULTY else f", {3 * self.faulty / 100:g} % faults"
+        return f"{self.hosts:,} x {self.topics}, {self.minutes} min{faults}"
+
+
 SIZES = scaled(
-    [(100, 5, 5), (300, 5, 5), (1_000, 5, 5), (100, 20, 5), (300, 20, 5), (100, 5, 20)],
-    [(4, 2, 4)],
+    [
+        Size(100, 20, 5),
+        Size(1_000, 5, 5),
+        Size(1_000, 5, 20),
+        Size(1_000, 20, 5),
+        Size(1_000, 20, 5, 1_000),
+        Size(10_000, 20, 5),
+    ],
+    [Size(4, 2, 4)],
 )
-"""The sizes of the fleets: hosts, topics, minutes."""
+REBUILT_MINUTES = scaled(2, 1)
+"""The figure of a rebuild is measured with the messages of this many minutes, of which the first
+does not count."""
 
 FIGURES = (
     ("taking", "taking the messages of a minute", "s"),
     ("count", "of this, for each count", "us"),
     ("judging", "judging, in a minute", "s"),
-    ("delay", "a bucket's verdict after its lateness, at most", "s"),
-    ("memory", "memory", "MB"),
+    ("share", "taking and judging (aim: 25)", "% of a core"),
+    ("delay", "a bucket's verdict after its lateness, at most (aim: 10)", "s"),
+    ("memory", "memory at most, before the pages (aim: 500)", "MB"),
+    ("memory_pages", "memory at most, with the pages", "MB"),
     ("store", "growth of the store in a minute", "MB"),
-    *((name, f"page {name}", "ms") for name in PAGES),
+    ("day", "of this, in a day (aim: 2)", "GB"),
+    ("rebuild", "taking a day's messages again (aim: 6)", "hours"),
+    *((name, f"page {name} (aim: 200)", "ms") for name in PAGES),
 )
 
 
 def run() -> SidesTable:
-    """Measures each size in a process of its own."""
-    names = [f"{hosts:,} x {topics}, {minutes} min" for hosts, topics, minutes in SIZES]
+    """Measures each size in processes of its own."""
+    names = [each.name for each in SIZES]
     table = SidesTable("audit: a collector; hosts x topics", tuple(names))
-    found = [_figures(*size) for size in SIZES]
+    found = [_figures(each) | _rebuilt(each) for each in SIZES]
     for key, what, unit in FIGURES:
         sides = {name: (each[key],) for name, each in zip(names, found, strict=True)}
         table.add(SidesRow(what, unit, sides))
     return table
 
 
-def _figures(*size: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench.audit_load", *map(str, size)]
+def _figures(size: Size) -> dict[str, Any]:
+    return _measured(*size)
+
+
+def _rebuilt(size: Size) -> dict[str, Any]:
+    return _measured(size.hosts, size.topics, REBUILT_MINUTES, size.faulty, "rebuild")
+
+
+def _measured(*arguments: object) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.audit_load", *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    print(size, done.stdout.strip(), flush=True)
-    found: dict[str, float] = json.loads(done.stdout)
+    print(arguments, done.stdout.strip(), flush=True)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found

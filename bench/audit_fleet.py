@@ -1,43 +1,88 @@
 """Simulates the senders of audit messages for the benchmark `audit`: agents, the counters of broker
 and mirror, and a loader. Each sends its messages at the default rate.
 
-Every host writes lines of every topic in each second. One host in a hundred falls silent, one
-begins late, and the broker's counter counts too few records of one. One host in twenty also writes
-lines whose event time is an hour old.
+    python -m bench.audit_fleet HOSTS TOPICS FAULTY
+
+The program writes the encoded messages of one second after the other to its standard output, until
+nobody reads them any more (`seconds_of` reads them). It runs beside the collector, in a process of
+its own, so the figures of the collector have none of the simulation's time and memory.
+
+Every host writes lines of every topic in each second. Of each 10,000 hosts, FAULTY fall silent,
+FAULTY begin late, and the broker's counter counts too few records of FAULTY. One host in twenty
+also writes lines whose event time is an hour old.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from skidway.agent.settings import AgentSettings
+from skidway.audit.counts.checksum import mixed
 from skidway.audit.settings import CounterSettings
-from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Announcement, Delta, Message, Range, Seal, Sender, Tier
-from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.count_columns import COLUMNS, CountColumns
+from skidway.audit.topic.messages import (
+    Announcement,
+    Delta,
+    Message,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.audit.topic.seal_columns import SealColumns
+from skidway.audit.topic.source_names import names_of
 from skidway.kafka.source import Source
 from skidway.settings.document import documented
+
+Int64s = npt.NDArray[np.int64]
 
 SECOND_MS, MINUTE_MS, HOUR_MS = 1_000, 60_000, 3_600_000
 START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 LINES, LENGTH = 10, 200
-"""The number of lines of a topic that a host writes in a second, and the bytes of a line."""
+"""About how many lines of a topic a host writes in a second, and how many bytes a line has. Both
+are different for each host, topic and minute."""
 
 COUNTS_MAX = 5_000
 """A delta of a counter or a loader has at most this many counts."""
 
-SILENT, LATE, SHORT, ONE_IN = 0, 1, 2, 100
-"""Of ONE_IN hosts, the numbers of the host that falls silent, of the host that begins late, and of
-the host of which the broker's counter counts too few records."""
+FAULTY, OF = 100, 10_000
+"""By default, of a hundred hosts, one falls silent, one begins late, and of one the broker's
+counter counts too few records."""
 
 CHANGE_MINUTE = 2
 """The minute after which hosts fall silent and new hosts begin."""
 
 OLD_LINES_ONE_IN = 20
+
+_HEAD = np.dtype([("count", "<i8"), ("counts", "<i8")])
+_LENGTH = np.dtype("<i4")
+
+
+class Second(NamedTuple):
+    """The messages that all senders send in one second, and the number of counts in them."""
+
+    values: list[bytes]
+    counts: int
+
+
+def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
+    """Reads what the program wrote, a second at a time."""
+    while head := pipe.read(_HEAD.itemsize):
+        count, counts = np.frombuffer(head, _HEAD)[0].tolist()
+        lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
+        data = pipe.read(int(lengths.sum()))
+        ends = accumulate(lengths.tolist(), initial=0)
+        yield Second([data[begin:end] for begin, end in pairwise(ends)], counts)
 
 
 @dataclass(slots=True)
@@ -58,13 +103,17 @@ class Fleet:
     """Simulated hosts with their agents, two counters and a loader. `second` is the number of
     seconds that have passed."""
 
-    def __init__(self, hosts: int, topics: int) -> None:
+    def __init__(self, hosts: int, topics: int, faulty: int = FAULTY) -> None:
         self.second = 0
         self.sources = [
             Source("dc1", "c" * 22, f"service-{number}", f"{number:032x}")
             for number in range(topics)
         ]
-        self.agents = [(host * 0x9E3779B97F4A7C15 & (1 << 62) - 1) | 1 for host in range(hosts)]
+        drawn = mixed(np.arange(hosts, dtype=np.uint64)) >> np.uint64(2)
+        self._ids = drawn.view(np.int64) | 1
+        self.agents = self._ids.tolist()
+        kinds = np.array([_kind(host, faulty) for host in range(hosts)])
+        self._silent, self._late, self._short = (kinds == x for x in (_SILENT, _LATE, _SHORT))
         self._tellers = [
             _Teller(Sender(Tier.AGENT, "dc1", str(agent), f"host-{host}.example", 1))
             for host, agent in enumerate(self.agents)
@@ -77,44 +126,44 @@ class Fleet:
             _Teller(Sender(Tier.HDFS, "offline", f"/logs/dc1.{x.topic}", "loader-1", 1))
             for x in self.sources
         ]
+        self._names = names_of(self.sources)
+        partitions = np.repeat(np.arange(topics), 2)
+        self._offsets = np.array([partitions, np.arange(2 * topics) % 2, 0 * partitions])
         self._delta_s = _default_s(AgentSettings, "audit.interval.ms")
         self._seal_s = _default_s(AgentSettings, "seal.interval.ms")
         self._counter_s = _default_s(CounterSettings, "commit.interval.ms")
 
     @property
     def time_ms(self) -> int:
-        """The present time of all clocks."""
+        """The simulated time, which is the same on all hosts."""
         return START_MS + self.second * SECOND_MS
 
     def pass_second(self) -> Iterator[Message]:
         """Lets a second pass. Yields the messages that all senders send in it. The messages of the
         agents are spread evenly over the seconds of their intervals."""
         self.second += 1
-        for host, teller in enumerate(self._tellers):
-            if not self._is_running(host):
-                continue
-            if self._begins(host):
-                yield from self._announced(host)
-            if (self.second + host) % self._delta_s == 0:
-                counts = self._counts(teller, [host], self._delta_s, 0)
-                yield Delta(teller.sender, teller.next(), self.time_ms, counts=counts)
-            if (self.second + host) % self._seal_s == 0:
-                yield self._seal(teller)
+        running, before = self._running(self.second), self._running(self.second - 1)
+        begins = running if self.second == 1 else running & ~before
+        for host in np.flatnonzero(begins).tolist():
+            yield from self._announced(host)
+        numbers = np.arange(len(self.agents)) + self.second
+        for host in np.flatnonzero(running & (numbers % self._delta_s == 0)).tolist():
+            teller = self._tellers[host]
+            counts = self._counts(teller, np.array([host]), self._delta_s, 0)
+            yield Delta(teller.sender, teller.next(), self.time_ms, counts=counts)
+        for host in np.flatnonzero(running & (numbers % self._seal_s == 0)).tolist():
+            yield self._seal(self._tellers[host])
         if self.second % self._counter_s == 0:
             for teller in self._counters:
-                yield from self._counted(teller, self.sources, self._counter_s)
+                yield from self._counted(teller, range(len(self.sources)), self._counter_s)
         if self.second % 60 == 0:
-            for teller, source in zip(self._loads, self.sources, strict=True):
-                yield from self._counted(teller, [source], 60)
+            for topic, teller in enumerate(self._loads):
+                yield from self._counted(teller, [topic], 60)
 
-    def _is_running(self, host: int, second: int | None = None) -> bool:
-        minute = (self.second if second is None else second) / 60
-        if host % ONE_IN == SILENT:
-            return minute <= CHANGE_MINUTE
-        return host % ONE_IN != LATE or minute > CHANGE_MINUTE
-
-    def _begins(self, host: int) -> bool:
-        return self.second == 1 or not self._is_running(host, self.second - 1)
+    def _running(self, second: int) -> npt.NDArray[np.bool_]:
+        gone = self._silent if second > 60 * CHANGE_MINUTE else self._late
+        running: npt.NDArray[np.bool_] = np.logical_not(gone)
+        return running
 
     def _announced(self, host: int) -> Iterator[Announcement]:
         for number, source in enumerate(self.sources):
@@ -125,58 +174,103 @@ class Fleet:
             )  # fmt: skip
 
     def _seal(self, teller: _Teller) -> Seal:
-        offsets = ((0, self.second), (1, self.second))
-        sealed = (SealedTopic(x, self.time_ms, teller.last, offsets) for x in self.sources)
-        topics = tuple(sealed)
+        self._offsets[2] = self.second
+        table = np.zeros((3, len(self.sources)), np.int64)
+        table[0], table[1] = self.time_ms, teller.last
+        topics = SealColumns(self._names, table, self._offsets)
         return Seal(teller.sender, teller.next(), self.time_ms, topics)
 
-    def _counted(self, teller: _Teller, sources: Sequence[Source], seconds: int) -> Iterator[Delta]:
+    def _counted(self, teller: _Teller, topics: Sequence[int], seconds: int) -> Iterator[Delta]:
         """The deltas of a counter or a loader about the last `seconds`."""
         first, end = self.second - seconds, self.second
-        ranges = tuple(Range(x, 0, first * 100, end * 100) for x in sources)
-        size = max(COUNTS_MAX // (2 * len(sources)), 1)
-        hosts = range(len(self.agents))
-        for part, begin in enumerate(range(0, len(hosts), size)):
-            running = [x for x in hosts[begin : begin + size] if self._is_running(x)]
-            counts = self._counts(teller, running, seconds, part, sources)
+        ranges = tuple(Range(self.sources[x], 0, first * 100, end * 100) for x in topics)
+        running = np.flatnonzero(self._running(self.second))
+        size = max(COUNTS_MAX // (2 * len(topics)), 1)
+        for part, begin in enumerate(range(0, len(running), size)):
+            hosts = running[begin : begin + size]
+            counts = self._counts(teller, hosts, seconds, part, topics)
             yield Delta(teller.sender, teller.next(), self.time_ms, ranges, counts)
 
     def _counts(
         self,
         teller: _Teller,
-        hosts: Sequence[int],
+        hosts: Int64s,
         seconds: int,
         part: int,
-        sources: Sequence[Source] | None = None,
-    ) -> tuple[Count, ...]:
+        topics: Sequence[int] | None = None,
+    ) -> CountColumns:
         """The counts of the last `seconds` of these hosts. All of a host's lines in a delta are in
-        one bucket; some hosts also have old lines."""
+        one bucket; some hosts also have old lines. topics: the indexes of the topics; None for all
+        of them."""
         number = teller.last + 1
         now = (self.time_ms - 1) // MINUTE_MS * MINUTE_MS
-        found, previous = [], teller.previous
-        for is_old, bucket in ((False, now), (True, now - HOUR_MS)):
-            before = previous.get((bucket, part), 0)
-            touched = False
-            for host in hosts:
-                if is_old and host % OLD_LINES_ONE_IN:
-                    continue
-                touched, agent = True, self.agents[host]
-                lines = seconds * (1 if is_old else LINES)
-                if host % ONE_IN == SHORT and teller.sender.tier is Tier.BROKER:
-                    lines -= 1
-                for source in sources or self.sources:
-                    found.append(
-                        Count(
-                            source, agent, bucket, MINUTE_MS, lines, lines * LENGTH,
-                            lines * (agent ^ bucket) % (1 << 62), 0, 0, before,
-                        )
-                    )  # fmt: skip
-            if touched:
-                previous[bucket, part] = number
-        return tuple(found)
+        count = len(self.sources) if topics is None else len(topics)
+        names = self._names
+        if topics is not None and count < len(self.sources):
+            names = names_of(self.sources[x] for x in topics)
+        tables = []
+        for each, bucket, rate in (
+            (hosts, now, LINES),
+            (hosts[hosts % OLD_LINES_ONE_IN == 0], now - HOUR_MS, 1),
+        ):
+            if not len(each):
+                continue
+            table = np.zeros((len(COLUMNS), len(each) * count), np.int64)
+            source, agent, start, size, lines, length, checksum, _, _, previous = table
+            source[:] = np.tile(np.arange(count), len(each))
+            agent[:], start[:], size[:] = np.repeat(self._ids[each], count), bucket, MINUTE_MS
+            topic = source if topics is None else np.array(topics)[source]
+            drawn = _drawn(agent, topic, bucket)
+            lines[:] = seconds * (1 + (drawn & 0xFFFF) % (2 * rate))
+            length[:] = lines * (LENGTH // 2 + (drawn >> 16 & 0xFFFF) % LENGTH)
+            checksum[:] = lines * drawn
+            if teller.sender.tier is Tier.BROKER:
+                lines -= np.repeat(self._short[each], count)
+            previous[:] = teller.previous.get((bucket, part), 0)
+            tables.append(table)
+            teller.previous[bucket, part] = number
+        return CountColumns(names, np.concatenate(tables, axis=1))
+
+
+def _drawn(agents: Int64s, topics: Int64s, bucket: int) -> Int64s:
+    """Numbers that look like random numbers, and are the same for each tier."""
+    places = agents + topics * 0x5851F42D4C957F2D + bucket
+    return mixed(places.view(np.uint64)).view(np.int64)
+
+
+_GOOD, _SILENT, _LATE, _SHORT = range(4)
+
+
+def _kind(host: int, faulty: int) -> int:
+    """Spreads `faulty` hosts of each kind evenly over OF hosts."""
+    if not faulty:
+        return _GOOD
+    every = OF // faulty
+    return {0: _SILENT, 1: _LATE, 2: _SHORT}.get(host % every, _GOOD)
 
 
 def _default_s(settings: type[Any], key: str) -> int:
     """The default of an interval in whole seconds, at least one."""
     (found,) = (x.default for x in documented(settings) if x.key == key)
     return max(int(found) // SECOND_MS, 1)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Writes the messages of one second after the other."""
+    hosts, topics, faulty = map(int, arguments)
+    fleet = Fleet(hosts, topics, faulty)
+    try:
+        while True:
+            values, counts = [], 0
+            for message in fleet.pass_second():
+                values.append(encode(message))
+                counts += len(message.counts) if isinstance(message, Delta) else 0
+            lengths = np.array([len(value) for value in values], _LENGTH)
+            head = np.array([(len(values), counts)], _HEAD)
+            sys.stdout.buffer.write(b"".join((head.tobytes(), lengths.tobytes(), *values)))
+    except BrokenPipeError:
+        sys.stderr.close()  # the collector has seen enough
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,12 +1,14 @@
 """Runs the collector's parts on the messages of a simulated fleet. `audit` starts this program in a
 process of its own.
 
-    python -m bench.audit_load HOSTS TOPICS MINUTES
+    python -m bench.audit_load HOSTS TOPICS MINUTES [FAULTY] [rebuild]
 
 The program prints a line of JSON with the figures. The ledger, the judge and the dashboard are the
-real ones; messages come from `audit_fleet`, encoded. The clock is simulated: messages arrive in the
-second in which they are sent, and the ledger takes them, and the judge works, as often as in the
-collector. Times are CPU times, and do not include the simulation.
+real ones; encoded messages come from another process (`audit_fleet`), through a pipe. The clock is
+simulated: messages arrive in the second in which they are sent, and the ledger takes them, and the
+judge works, as often as in the collector. Times are CPU times of this process. FAULTY: how many of
+10,000 hosts have each kind of fault. rebuild: the ledger only takes the messages, as fast as it
+can, like a collector that reads the audit topics into an empty store.
 """
 
 from __future__ import annotations
@@ -14,49 +16,60 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.audit_fleet import MINUTE_MS, START_MS, Fleet
-from bench.machine import resident_mb
-from skidway.audit.collector.collector import JUDGE_EVERY_S, JUDGE_SHARE
-from skidway.audit.collector.hours import Hours
+from bench.audit_fleet import FAULTY, MINUTE_MS, SECOND_MS, START_MS, Second, seconds_of
+from skidway.audit.collector.collector import (
+    JUDGE_EVERY_S,
+    JUDGE_SHARE,
+    collect_garbage_rarely,
+)
+from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
-from skidway.audit.collector.web import Dashboard
+from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, WAITING_BYTES_MAX
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import DATABASE, Ledger, Position
-from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
-from skidway.audit.judgement.clocks import clocks
-from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NOTHING_JUDGED
-from skidway.audit.topic.messages import TOPIC, encode
+from skidway.audit.topic.messages import TOPIC
 from skidway.kafka.types import TopicPartition
 
 PARTITION = TopicPartition(TOPIC, 0)
 PAGES = {
     "/": "/",
     "/index.json": "/index.json",
+    "/?by=hour": "/?by=hour",
+    "/?by=day": "/?by=day",
+    "/topics": "/topics",
+    "/loads": "/loads",
+    "/mirrors": "/mirrors",
+    "/rejects": "/rejects",
+    "/search": "/search?q=host-12",
     "/buckets": "/buckets?topic=service-0",
     "one bucket": f"/buckets?topic=service-0&bucket={START_MS}",
     "/buckets.json": "/buckets.json?topic=service-0",
-    "/agents": "/agents",
-    "/agents.json": "/agents.json",
+    "/hosts": "/hosts",
+    "/hosts.json": "/hosts.json",
     "/hours.json": "/hours.json?topic=dc1.service-0&since=2026-01-01T00:00:00Z"
     "&until=2026-01-01T01:00:00Z",
     "/complete.json": "/complete.json?topic=dc1.service-0&since=2026-01-01T00:00:00Z"
     "&until=2026-01-01T00:02:00Z",
 }
 ASKED = 3
-"""Each page is asked for so many times; the figure is the median."""
+SLOW_S = 2.0
+"""The bench asks for each page ASKED times and reports the median. It asks only once for a page
+that takes longer than SLOW_S seconds."""
 
 
 class Time:
@@ -72,87 +85,114 @@ class Time:
         return time.process_time()
 
 
+class Store:
+    """The ledger, with the messages that wait for it, and the CPU time that it takes."""
+
+    def __init__(self, folder: Path, clock: Time, *, is_live: bool) -> None:
+        self.path = folder / DATABASE
+        self.ledger = Ledger(self.path)
+        self._clock, self._is_live = clock, is_live
+        self._waiting: list[tuple[bytes, Heard]] = []
+        self._waiting_bytes = 0
+        self._offset = 0
+        self.taking: list[float] = []
+
+    def wait(self, said: Second) -> bool:
+        """Lets messages wait. Returns whether so many wait that the ledger must take them."""
+        now_ms = self._clock.now_ms
+        begin, self._offset = self._offset, self._offset + len(said.values)
+        self._waiting += [
+            (value, Heard(TOPIC, "t", 0, begin + number, now_ms, now_ms, is_live=self._is_live))
+            for number, value in enumerate(said.values)
+        ]
+        self._waiting_bytes += sum(map(len, said.values))
+        return self._waiting_bytes >= WAITING_BYTES_MAX
+
+    def take(self) -> float:
+        """Lets the ledger take the waiting messages. Returns the CPU time that this took."""
+        began = time.process_time()
+        values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
+        reached = {PARTITION: Position(self._offset, "t")}
+        self.ledger.take(values, reached, self._clock.now_ms, places)
+        self.taking.append(time.process_time() - began)
+        self._waiting, self._waiting_bytes = [], 0
+        return self.taking[-1]
+
+    def sizes_mb(self) -> dict[str, float]:
+        """The size of each table with its indexes, without the log of changes, which does not
+        grow."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            rows = connection.execute(
+                "SELECT tbl_name, sum(size) FROM (SELECT name, sum(pgsize) AS size FROM dbstat"
+                " GROUP BY name) JOIN sqlite_schema USING (name) GROUP BY tbl_name"
+            )
+            return {name: size / 1e6 for name, size in rows}
+
+
 class Collector:
     """The parts of a collector, and the CPU time that they take."""
 
-    def __init__(self, folder: Path, fleet: Fleet) -> None:
-        path = folder / DATABASE
-        self._folder, self._fleet, self._clock = folder, fleet, Time()
-        self._ledger, self._reader = Ledger(path), Ledger(path)
+    def __init__(self, folder: Path) -> None:
+        self._clock = Time()
+        self.store = Store(folder, self._clock, is_live=True)
+        readers = [Ledger(self.store.path) for _ in range(2)]
+        self._editions = Editions(readers, self.store.ledger.checkpoint)
         self._policy = Policy()
-        self._judge = Judge(self._ledger, lambda: self._policy, self._clock)
+        self._judge = Judge(self.store.ledger, lambda: self._policy, self._clock)
         self._standing = NOTHING_JUDGED
+        self._second = 0
         self._judge_at = 0.0
         self._take_at = 0.0
-        self._waiting: list[tuple[bytes, Heard]] = []
-        self._offset = 0
-        hours = Hours(self._reader, lambda: self._policy, lambda: self._judge.blocks, self._clock)
-        self._dashboard = Dashboard(
-            self._reader, lambda: self._policy, lambda: self._standing, hours, self._clock
-        ).application()
+        self._dashboard = Dashboard(self._editions, self._clock).application()
         self.counts = 0
-        self.taking: list[float] = []
         self.judging: list[float] = []
         self.delays: dict[int, float] = {}
         """For each bucket, the seconds from the moment at which it was due to its verdict."""
 
-    def pass_second(self) -> None:
+    def pass_second(self, said: Second) -> None:
         """Lets the messages of the next second arrive. Takes and judges if it is time to do so."""
-        said = list(self._fleet.pass_second())
-        values = [encode(each) for each in said]
-        self.counts += sum(len(getattr(each, "counts", ())) for each in said)
-        self._clock.now_ms = now_ms = self._fleet.time_ms
-        begin, self._offset = self._offset, self._offset + len(values)
-        self._waiting += [
-            (value, Heard(TOPIC, "t", 0, begin + number, now_ms, now_ms, is_live=True))
-            for number, value in enumerate(values)
-        ]
-        del said
-        waiting_bytes = sum(len(value) for value, _ in self._waiting)
-        if self._fleet.second >= self._take_at or waiting_bytes >= WAITING_BYTES_MAX:
-            self._take()
-        if self._fleet.second >= self._judge_at:
+        self._second += 1
+        self._clock.now_ms += SECOND_MS
+        self.counts += said.counts
+        if self.store.wait(said) or self._second >= self._take_at:
+            self._take_at = self._second + min(TAKE_SHARE * self.store.take(), REFRESH_S)
+        if self._second >= self._judge_at:
             self._judge_buckets()
-
-    def _take(self) -> None:
-        began = time.process_time()
-        values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
-        reached = {PARTITION: Position(self._offset, "t")}
-        self._ledger.take(values, reached, self._clock.now_ms, places)
-        taken = time.process_time() - began
-        self.taking.append(taken)
-        self._waiting = []
-        self._take_at = self._fleet.second + min(TAKE_SHARE * taken, REFRESH_S)
 
     def _judge_buckets(self) -> None:
         began = time.process_time()
         self._standing = self._judge.step()
-        evidence = self._ledger.evidence(NO_BUCKETS)
-        clocks(evidence, self._policy, self._clock.now_ms)
-        survey(evidence, self._policy, self._clock.now_ms)
+        self._step = step_of(self._judge, self._standing, self._clock.now_ms)
+        self._editions.publish(self._step)
         taken = time.process_time() - began
         self.judging.append(taken)
-        self._judge_at = self._fleet.second + max(JUDGE_EVERY_S, JUDGE_SHARE * taken)
+        self._judge_at = self._second + max(JUDGE_EVERY_S, JUDGE_SHARE * taken)
         for bucket, verdict in self._standing.topics[0].newest.items():
             due_ms = bucket + MINUTE_MS + self._policy.lateness_ms
             if verdict.due and bucket >= START_MS:
                 delay = (self._clock.now_ms - due_ms) / 1000 + taken
                 self.delays.setdefault(bucket, delay)
 
-    def store_mb(self) -> float:
-        """The size of the store, without the log of changes, which does not grow."""
-        with closing(sqlite3.connect(self._folder / DATABASE)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return sum(each.stat().st_size for each in self._folder.iterdir()) / 1e6
+    def longest_delay(self) -> float:
+        """The longest delay of a verdict. The delay of a bucket without a verdict lasts until
+        now."""
+        now_ms, due_after_ms = self._clock.now_ms, MINUTE_MS + self._policy.lateness_ms
+        due = range(START_MS, now_ms - due_after_ms + 1, MINUTE_MS)
+        waiting = ((now_ms - x - due_after_ms) / 1000 for x in due if x not in self.delays)
+        return max([*self.delays.values(), *waiting], default=0.0)
 
     def pages(self) -> Iterator[tuple[str, float]]:
-        """The CPU time of each page, in ms."""
+        """The CPU time of each page, in ms. Each answer is the first one from a new edition."""
         for name, url in PAGES.items():
             found = []
             for _ in range(ASKED):
+                self._editions.publish(self._step)
                 began = time.process_time()
                 asyncio.run(self._ask(url))
                 found.append(time.process_time() - began)
+                if found[0] > SLOW_S:
+                    break
             yield name, 1000 * median(found)
 
     async def _ask(self, url: str) -> None:
@@ -175,36 +215,90 @@ class Collector:
         assert sent[0]["status"] == 200, (url, sent)
 
 
-def figures(hosts: int, topics: int, minutes: int) -> dict[str, float]:
-    """Runs the simulation and returns its figures. CPU times and the growth of the store are those
-    of a minute, without the first minute, unless there is no other."""
-    shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    with tempfile.TemporaryDirectory(prefix="skidway-bench-", dir=shared) as name:
-        each = Collector(Path(name), Fleet(hosts, topics))
+def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
+    """Runs the simulation and returns its figures. CPU times and the growth of the store are means
+    for a minute. The first minute is left out, unless it is the only one."""
+    with _folder() as folder, _fleet(hosts, topics, faulty) as said:
+        each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):
-            each.pass_second()
-        mark = len(each.taking), len(each.judging), each.counts, each.store_mb()
+            each.pass_second(next(said))
+        store = each.store
+        mark = len(store.taking), len(each.judging), each.counts, store.sizes_mb()
         past = max(minutes - 1, 1)
         for _ in range(60 * past):
-            each.pass_second()
-        memory = resident_mb(os.getpid())
-        taking = sum(each.taking[mark[0] :]) / past
-        counts = (each.counts - mark[2]) / past
+            each.pass_second(next(said))
+        memory = _memory_mb()
+        taking, judging = sum(store.taking[mark[0] :]) / past, sum(each.judging[mark[1] :]) / past
+        sizes = store.sizes_mb()
+        grown = {name: (size - mark[3].get(name, 0.0)) / past for name, size in sizes.items()}
         return {
             "taking": taking,
-            "count": 1e6 * taking / counts,
-            "judging": sum(each.judging[mark[1] :]) / past,
-            "delay": max(each.delays.values(), default=0.0),
+            "count": 1e6 * taking * past / (each.counts - mark[2]),
+            "judging": judging,
+            "share": 100 * (taking + judging) / 60,
+            "delay": each.longest_delay(),
             "memory": memory,
-            "store": (each.store_mb() - mark[3]) / past,
+            "store": sum(grown.values()),
+            "day": sum(grown.values()) * 1_440 / 1_000,
             **dict(each.pages()),
+            "memory_pages": _memory_mb(),
+            "grown": {name: round(size, 3) for name, size in grown.items() if size > 0.001},
+            "first": {name: round(size, 3) for name, size in mark[3].items() if size > 0.1},
         }
+
+
+def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
+    """The CPU time that an empty ledger needs for the messages of a day. Measures with the messages
+    of `minutes` minutes, and scales the result to a day. The first minute, in which all agents
+    announce their files, does not count."""
+    with _folder() as folder, _fleet(hosts, topics, faulty) as said:
+        clock = Time()
+        store = Store(folder, clock, is_live=False)
+        mark = 0
+        for second in range(60 * minutes):
+            clock.now_ms += SECOND_MS
+            if store.wait(next(said)):
+                store.take()
+            if second == 59 and minutes > 1:
+                store.take()
+                mark = len(store.taking)
+        store.take()
+        taking = sum(store.taking[mark:]) / max(minutes - 1, 1)
+        return {"rebuild": taking * 1_440 / 3_600, "rebuild_memory": _memory_mb()}
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(prefix="skidway-bench-", dir=shared) as name:
+        yield Path(name)
+
+
+@contextmanager
+def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
+    """The messages of the simulated hosts, from a process of their own."""
+    command = [sys.executable, "-m", "bench.audit_fleet", *map(str, (hosts, topics, faulty))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield seconds_of(process.stdout)
+        finally:
+            process.stdout.close()
+            process.wait()
+
+
+def _memory_mb() -> float:
+    """The most memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main(arguments: Sequence[str]) -> None:
     """Prints the figures."""
-    hosts, topics, minutes = map(int, arguments)
-    print(json.dumps(figures(hosts, topics, minutes)), flush=True)
+    hosts, topics, minutes = map(int, arguments[:3])
+    collect_garbage_rarely()
+    faulty = int(arguments[3]) if len(arguments) > 3 else FAULTY
+    measure = rebuilt if arguments[4:] == ["rebuild"] else figures
+    print(json.dumps(measure(hosts, topics, minutes, faulty)), flush=True)
 
 
 if __name__ == "__main__":

@@ -56,9 +56,10 @@ SPAN_MS: Final = 3 * 3_600_000
 
 @dataclass(slots=True)
 class Costs:
-    """What the loads of one side cost, with a value for each round. rows_s, rows_cpu_s: further
-    rows per second, and per CPU second. few_s, few_cpu_s: seconds and CPU seconds of the load of
-    FEW rows, with the program's start. memory_mb: the greatest memory of all processes together."""
+    """What the loads of one side cost, with a value for each round. rows_s, rows_cpu_s: rows per
+    second and per CPU second, without the program's start. few_s, few_cpu_s: seconds and CPU
+    seconds of the load of FEW rows, with the program's start. memory_mb: the greatest memory of all
+    processes together."""
 
     rows_s: list[float] = field(default_factory=list)
     rows_cpu_s: list[float] = field(default_factory=list)

@@ -161,8 +161,8 @@ def mirror_maker(folder: Path, source: str, topic: str) -> Figures:
 
 
 def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]) -> Figures:
-    """The figures of one copy: watches the end offset of the mirrored topic from the first message
-    to the last. `writers` are the server processes into which the mirror writes.
+    """Measures one copy: watches the end offset of the mirrored topic from the first message to the
+    last, and returns the figures. `writers` are the server processes into which the mirror writes.
 
     Raises:
         RuntimeError: The mirror does not copy all messages in time.

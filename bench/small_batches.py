@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from bench.measure import Row, Table, in_turn
 from bench.scale import scaled
-from skidway.audit.counter.batch_runs import runs
+from skidway.audit.counter.batch_runs import Runs
 from skidway.audit.counter.continuity import Following
 from skidway.audit.counter.state import Position
 from skidway.audit.counts import marks
@@ -32,6 +32,7 @@ from support.memory_store import MemoryStore
 RECORDS: Final = scaled(10_000, 400)
 ROUNDS: Final = scaled(5, 1)
 ALONE: Final = "each batch by itself"
+_RUNS: Final = Runs()
 
 
 def run() -> Table:
@@ -85,7 +86,7 @@ def load(batches: Sequence[memoryview]) -> int:
 def count(batches: Sequence[memoryview]) -> int:
     """Counts the batches as the counter does; returns the number of records."""
     counts, known = Counts(), dict[marks.FileKey, int]()
-    for each in runs(Following(Position(0)), batches):
+    for each in _RUNS.of(Following(Position(0)), batches):
         if each.records is None:
             continue
         offsets, timestamps, own, has_origin = each.records

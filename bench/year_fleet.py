@@ -93,7 +93,7 @@ class Fleet:
         sealed = (SealedTopic(SOURCE, self.time_ms, self._number, offsets),)
         names = [_named(agent) for agent in self._ids]
         first_seal = encode(Seal(_sender(self._ids[0]), self._number, self.time_ms, sealed))
-        begin, end = first_seal.split(names[0])  # only these names differ in the seals of a minute
+        begin, end = first_seal.split(names[0])  # seals of one minute differ only in the names
         yield from (begin + name + end for name in names)
 
     def _files(self, host: int, first: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -112,8 +112,9 @@ class Fleet:
         )
 
     def _write(self, taken: Taken, key: FileKey, host: int, first: int, end: int) -> None:
-        """Adds to `taken` that a file grows in the minutes [first, end). Each of these minutes
-        begins SHIFT_MS after a full minute."""
+        """Adds the lines that a host writes to one file in the minutes [first, end). Each of these
+        minutes begins SHIFT_MS after a full minute. taken: what the next load reads from the file's
+        partition."""
         size = LINES * LENGTH
         position = (first + host) % FILE_MINUTES * size
         taken.lowest[key], taken.highest[key] = position, position + (end - first) * size

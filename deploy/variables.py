@@ -17,7 +17,7 @@ import yaml
 
 COLLECTION = Path(__file__).parent / "ansible"
 README = COLLECTION / "README.md"
-ROLES = ("common", "zookeeper", "broker", "registry", "agent", "audit", "loader")
+ROLES = ("common", "zookeeper", "broker", "registry", "agent", "audit", "loader", "monitoring")
 BEGIN, END = "<!-- variables: begin -->", "<!-- variables: end -->"
 
 _MARKUP = re.compile(r"\b[COV]\(([^()]*(?:\([^()]*\)[^()]*)*)\)")

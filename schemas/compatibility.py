@@ -187,7 +187,7 @@ class _Comparison:
     if types contain themselves.
 
     The walk remembers the incompatibilities of each pair of types, with paths that begin at the
-    pair. Where the pair occurs again, the path to that place is put before the remembered paths.
+    pair. If the pair occurs again, the walk puts the path to the new place before these paths.
     """
 
     def __init__(self) -> None:

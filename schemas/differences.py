@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum as Enumeration
 from typing import Any, Final
 
+from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,

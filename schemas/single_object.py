@@ -17,7 +17,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -25,6 +24,7 @@ from typing import Any, Final
 import fastavro
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import AvroType, parse
 from skidway.schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum, write_datum

@@ -71,7 +71,7 @@ class _Walk:
 
     def over(self, avro: AvroType, at: int) -> int:
         """Returns the position after the value that begins at `at`. Each level of nesting adds only
-        two calls to Python's stack, so that the stack suffices for `DEPTH_MAX` levels."""
+        two calls to Python's stack, so that `DEPTH_MAX` levels fit on the stack."""
         if isinstance(avro, Recursive):
             return value_end(avro.type, self._data, at, self._size)
         if isinstance(avro, Union):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from skidway.errors import Unreachable
-from skidway.kafka.batch import read_header
+from skidway.kafka.batch import BatchHeader, read_header
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import DecodedRecords, decode
 from skidway.kafka.types import TopicPartition
@@ -16,6 +16,9 @@ from skidway.kafka.types import TopicPartition
 SILENT_S: Final = 30.0
 """Reading ends with `Unreachable` after this many seconds without an answer."""
 POLL_MS: Final = 500
+
+MAX_BYTES: Final = 8 * 1024 * 1024
+"""A response has at most this many bytes, unless it has only one batch, which is larger."""
 
 Range = tuple[int, int]
 """The first offset of a range, and the offset after its last record."""
@@ -26,7 +29,18 @@ def read_ranges(
 ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
     """Yields every batch that has records of these ranges. A batch is yielded whole, so it may also
     have records outside the ranges. Raises `Unreachable` when nothing arrives for `SILENT_S`."""
-    fetcher = Fetcher(client)
+    for tp, header, raw in read_batches(client, ranges):
+        if not header.is_control:
+            yield tp, decode(raw)
+
+
+def read_batches(
+    client: Client, ranges: Mapping[TopicPartition, Range], max_bytes: int = MAX_BYTES
+) -> Iterator[tuple[TopicPartition, BatchHeader, memoryview]]:
+    """Yields every batch that has records of these ranges, with its header, but does not decode the
+    records. max_bytes: the size of a response, if it has several batches. Raises `Unreachable` when
+    nothing arrives for `SILENT_S`."""
+    fetcher = Fetcher(client, max_bytes=max_bytes)
     left = {tp: end for tp, (first, end) in ranges.items() if first < end}
     for tp in left:
         fetcher.seek(tp, ranges[tp][0])
@@ -35,8 +49,8 @@ def read_ranges(
         for fetched in fetcher.poll(POLL_MS):
             for raw in fetched.batches:
                 header = read_header(raw)
-                if not header.is_control and fetched.tp in left:
-                    yield fetched.tp, decode(raw)
+                if fetched.tp in left:
+                    yield fetched.tp, header, raw
                 if header.last_offset + 1 >= left.get(fetched.tp, 0):
                     left.pop(fetched.tp, None)
                     fetcher.remove(fetched.tp)

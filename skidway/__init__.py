@@ -8,7 +8,7 @@ and then agent, broker and loader. Each part may import only parts that come ear
 
 The modules of the kernel in reading order:
 
-    errors, clock, log
+    errors, clock, log, dataclass
     settings        a program's configuration
     files           state that survives a crash
     systemd         messages to the service manager

@@ -307,7 +307,7 @@ def check_connect(connect: str) -> tuple[str, str]:
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
     """The result of a request. Every wait for the result has a time limit. Without the limit,
-    kazoo's own calls would wait for ever."""
+    kazoo's own calls would wait without end."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)

@@ -15,10 +15,10 @@ import os
 import pwd
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 
 LISTENING = "0A"

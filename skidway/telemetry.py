@@ -14,13 +14,14 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import prometheus_client
 
 from skidway import log, ports
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.service import Shutdown
 

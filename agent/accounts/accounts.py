@@ -126,8 +126,8 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares the loss of files that never got a file id. In the loss, one new file id stands
-        for all of these files together.
+        """Declares the loss of files that never got a file id. The loss names one new file id for
+        all of these files.
         """
         events.unseen(unseen)
         loss = Loss(

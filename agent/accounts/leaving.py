@@ -48,7 +48,7 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # by topic at rest: the value of `Noted.doubts` when the agent decided to send the last word
+        # for each topic at rest: `Noted.doubts` when the agent decided to send the last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 

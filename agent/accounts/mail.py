@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import Message
 from skidway.audit.topic.messages import Announcement, Delta, Heartbeat, Seal, encode
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.sample import Sample
 
 
 class Mail:
@@ -28,12 +30,21 @@ class Mail:
         return not (self._durable or self._staged or self._published or self._forgetting)
 
     def stage(
-        self, message: Announcement | Delta | Seal | Heartbeat, *, number: int | None = None
-    ) -> None:
-        """Adds a message, which becomes durable with the next transaction."""
+        self,
+        message: Announcement | Delta | Seal | Heartbeat | Note | Sample,
+        *,
+        number: int | None = None,
+    ) -> int:
+        """Adds a message, which becomes durable with the next transaction. Returns its id."""
         self._last_id += 1
         file = message.file if isinstance(message, Announcement) else None
         self._staged.append(Message(self._last_id, number, file, encode(message)))
+        return self._last_id
+
+    def has(self, id_: int) -> bool:
+        """Whether the message with this id waits to be published."""
+        waiting = self._durable[0] if self._durable else next(iter(self._staged), None)
+        return waiting is not None and waiting.id <= id_
 
     def write(self, changes: Changes) -> None:
         """Writes the staged messages and removes the published messages, in the transaction."""

@@ -90,7 +90,7 @@ class Register:
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # not announced yet: the id of a skipped compressed file ends at once
+                continue  # the id of a skipped compressed file ends before its announcement
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

@@ -15,9 +15,9 @@ seal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from skidway.agent.values.tracked import FileState, TrackedFile
+from skidway.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def note(
 
     files: the topic's files, each with the position up to which it may be read, or None if there is
     no limit. doubts: how often the agent found that a file of the topic no longer has the bytes
-    that were read.
+    that the agent had read from it.
     """
     targets = {}
     for tracked, limit in files:

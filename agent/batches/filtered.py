@@ -1,14 +1,16 @@
-"""Records that rules of `shape` left out. They become no batch, and are only counted."""
+"""Records that rules of `shape` left out, and headers of CSV. No batch contains them; they are only
+counted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from skidway.audit.counts.counts import Counts
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 Int64s = npt.NDArray[np.int64]

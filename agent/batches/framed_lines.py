@@ -75,8 +75,9 @@ class FramedLines:
         )
 
     def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
-        """A rejected line, and the index of its reading. A line in UTF-16 gets a byte order mark,
-        whatever its place in the file, because its record says its order nowhere else.
+        """A rejected line, and the index of its reading. A line in UTF-16 gets a byte order mark
+        even if it is not the first line of its file, because nothing else in its rejected record
+        says the byte order.
         """
         row = reject.row
         owner = int(self.owner[row])

@@ -22,7 +22,8 @@ def outcomes(
     bucket_ms: int,
     filtered: Filtered | None,
 ) -> list[ReadingOutcome]:
-    """Makes one outcome for each reading. `owner` is sorted, so each reading has adjacent rows."""
+    """Makes one outcome for each reading. `owner` is sorted, so the rows of each reading are
+    adjacent."""
     outcomes = []
     for index in range(len(readings)):
         counts = Counts(bucket_ms)

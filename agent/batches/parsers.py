@@ -1,5 +1,8 @@
 """Builds the framer of a recipe, which divides bytes into records, and the recipe's parser, which
 makes columns of records.
+
+Some functions import the module of a parser or framer, so that an agent loads only those modules
+that its sources need.
 """
 
 from __future__ import annotations
@@ -14,13 +17,11 @@ import pyarrow as pa
 from skidway.agent.batches.recipe import Recipe, of_source
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
+from skidway.agent.parsing.aliases import aliases_of
 from skidway.agent.parsing.containers import ContainerParser, without_fields
-from skidway.agent.parsing.csv_lines import CsvParser
 from skidway.agent.parsing.framing import Framer, LineFramer
-from skidway.agent.parsing.json_lines import JsonParser, aliases_of
+from skidway.agent.parsing.json_lines import JsonParser
 from skidway.agent.parsing.lines import UTF_8
-from skidway.agent.parsing.logfmt import LogfmtParser
-from skidway.agent.parsing.multiline import JoiningFramer
 from skidway.agent.parsing.parser import TIME_MARK, Parser
 from skidway.agent.parsing.prefixed_json import PrefixedJsonParser, prefix_groups
 from skidway.agent.parsing.raw import RawParser
@@ -45,6 +46,8 @@ def framer_of(recipe: Recipe) -> Framer:
         return LineFramer()  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:
         return LineFramer(recipe.encoding)
+    from skidway.agent.parsing.multiline import JoiningFramer
+
     return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
 
 
@@ -131,7 +134,7 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
-    """The parser for JSON objects behind a prefix. It consists of two parsers, one for the prefix
+    """The parser for JSON objects after a prefix. It consists of two parsers, one for the prefix
     and one for the object; each of them fills its own fields.
     """
     groups = prefix_groups(pattern, group)
@@ -179,6 +182,8 @@ def _json(recipe: Recipe, schema: pa.Schema) -> JsonParser:
 
 
 def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
+    from skidway.agent.parsing.csv_lines import CsvParser
+
     if recipe.on_error == "replace":
         check_groups(recipe.columns)
     times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
@@ -189,10 +194,18 @@ def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
         times,
         source="column of parser.columns",
     )
-    return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
+    return CsvParser(
+        recipe.columns,
+        recipe.delimiter,
+        fields,
+        recipe.header,
+        skips_headers=recipe.skips_headers,
+    )
 
 
 def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
+    from skidway.agent.parsing.logfmt import LogfmtParser
+
     times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
     return LogfmtParser(
         schema,

@@ -12,7 +12,7 @@ What a record becomes never depends on the other records that are pressed with i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from skidway.agent.batches.parsers import added_fields, build_parser, framer_of
 from skidway.agent.batches.recipe import Recipe, TopicSnapshot
 from skidway.agent.batches.records import Int64s, Records, distinct, sizes_of
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.batches.shape import shape_of
+from skidway.agent.batches.shape import filters_of, shape_of, without_headers
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
@@ -47,6 +47,7 @@ from skidway.agent.parsing.parser import (
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
 from skidway.agent.values.tracked import ReadingOutcome
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
@@ -95,7 +96,8 @@ class Pressed:
         the moment of reading instead.
     pieces: how many records and rejected lines are only a part of what the source's multiline
         settings call a record.
-    filtered: the records that rules left out; None if the recipe has no rules.
+    filtered: the records that rules left out, and the headers of CSV; None if the recipe leaves
+        nothing out.
     """
 
     batches: list[PressedBatch]
@@ -141,8 +143,9 @@ class Press:
         parsing, codec_before = recipe, self._codec
         if self._shape is not None:
             parsing, codec_before = self._shape.parsing, self._shape.before
+        self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser adds the fields: each line has its own path
+        if recipe.is_replay:  # the parser adds the fields by the path in each line
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)
@@ -213,12 +216,15 @@ class Press:
         batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows], labels)
         parsed = replace(parsed, batch=batch)
         filtered = None
-        if self._shape is not None:
-            origins = lines.origins(agent, parsed.rows)
-            parsed, left_out, more = self._shape.apply(parsed, origins)
-            rejects += more
+        if self._shape is not None or self.recipe.skips_headers:
+            parsed, left_out = without_headers(parsed, self._filters)
+            if self._shape is not None:
+                origins = lines.origins(agent, parsed.rows)
+                parsed, by_rules, more = self._shape.apply(parsed, origins)
+                rejects += more
+                left_out = left_out.joined(by_rules)
             moments, _ = _times(left_out.event_ms, read_ms)
-            filtered = lines.filtered(left_out, moments, self._shape.filters)
+            filtered = lines.filtered(left_out, moments, self._filters)
         values, keys, kept = self._encode(parsed, rejects)
         times, unbelieved = _times(parsed.event_ms[kept], read_ms)
         records = lines.records(parsed.rows[kept], times, values, keys)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from skidway.agent.batches.recipe import Recipe
-from skidway.agent.parsing.containers import DOCKER
 from skidway.agent.parsing.framing import FRAMING_VERSION
 from skidway.agent.parsing.lines import UTF_8
+from skidway.agent.parsing.runtimes import DOCKER
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.pseudonyms import HashKey, read_key
 from skidway.agent.shaping.rules import SHAPE_VERSION, Mask

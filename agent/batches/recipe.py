@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
-from skidway.agent.parsing.multiline import Rule
+from skidway.agent.parsing.joins import Rule
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 _BY_NAME: Final = ("json", "logfmt")
@@ -43,7 +44,8 @@ class Recipe:
 
     shape: the text of the rules that shape records. parsed_schema: the schema that records have
     before the rules are applied; empty if the rules do not change the fields. labels: the fields
-    that take labels of a pod, each with the name of the label.
+    that take labels of a pod, each with the name of the label. skips_headers: whether headers of
+    CSV are left out; earlier versions rejected them.
     """
 
     program: str
@@ -78,6 +80,7 @@ class Recipe:
     parsed_schema: str = ""
     hash_key_location: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    skips_headers: bool = False
 
     @property
     def fills_by_name(self) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.agent.parsing import lines as line_columns
+from skidway.dataclass import dataclass
 from skidway.kafka.columns import Origins, Pieces
 
 Int64s = npt.NDArray[np.int64]

@@ -9,7 +9,6 @@ record contains only the head of the line; the record's origin gives the full le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from skidway.agent.batches.recipe import Recipe
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
 from skidway.agent.shaping.rejected_text import WITHHELD
+from skidway.dataclass import dataclass
 from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 
@@ -24,8 +24,8 @@ FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 """A rejected line's record has at most this many bytes besides its line, topic, host and path."""
 
 ENDS_MAX = 6
-"""A record without its byte order mark and its terminator lacks at most this many bytes: GB 18030's
-mark and CRLF.
+"""A line's byte order mark and its terminator have at most this many bytes together: four for the
+mark of GB 18030, and two for CRLF.
 """
 
 
@@ -81,10 +81,10 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
 
 
 def _cut(line: RejectedLine, limit: int) -> bytes:
-    """What fits of a line. If that is not the whole line, it is at least so much shorter than the
-    line that nobody takes the difference for mark and terminator, also if masks made the line
-    longer. The envelope of a repaired line is longer than the line, so its length shows nothing;
-    such a line is left out.
+    """The line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes, so that
+    readers can tell a cut line from a line without its byte order mark and terminator. If a
+    repaired line is too long, only WITHHELD is returned: its `length` is that of its envelope, so
+    readers could not see the cut.
     """
     if len(line.line) <= limit and not line.is_head:
         return line.line

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from skidway.agent.batches.rejected import RejectedLine
+from skidway.dataclass import dataclass
 
 TELL_EVERY_S: Final = 60.0
 """The least number of seconds between two log entries about the same topic."""

@@ -1,17 +1,18 @@
-"""Applies a recipe's rules to parsed records, before they are encoded.
+"""Applies a recipe's rules to parsed records, before they are encoded. Also takes out headers.
 
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
 The rules see each record as the parser makes it. A record with a text field that is not UTF-8 is
-rejected before the rules are applied. A record whose text masks make too long is rejected by the
-mask. So no rule leaves out a record that would be rejected without this rule.
+rejected before the rules are applied. If a mask makes a text too long, the mask rejects the record.
+So no rule leaves out a record that would otherwise be rejected.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +22,23 @@ from pyarrow import types
 from skidway.agent.batches.program_versions import key_of
 from skidway.agent.batches.recipe import Recipe, Schema, of_source
 from skidway.agent.parsing import lines as line_columns
-from skidway.agent.parsing.json_lines import aliases_of
-from skidway.agent.parsing.parser import ENCODING, EXTRA, TOO_LONG, Parsed, Reject
+from skidway.agent.parsing.aliases import aliases_of
+from skidway.agent.parsing.parser import (
+    CSV_HEADER,
+    ENCODING,
+    EXTRA,
+    NO_TIME,
+    TOO_LONG,
+    Parsed,
+    Reject,
+)
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.growth import GROWTH_MAX
 from skidway.agent.shaping.rejected_text import RejectedText
 from skidway.agent.shaping.shaped_schemas import private_names, unshaped
 from skidway.agent.shaping.shaper import Shaper
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from skidway.schemas.codec import Codec, ColumnsRefused
@@ -40,14 +50,40 @@ _GROWN = "masks make the field {} more than {} times as long; mask each text wit
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that rules left out. rows: for each record, the index of its line. event_ms: for each
-    record, its event time (ms), or NO_TIME. rule: for each record, the index in
-    `RecordShape.filters` of the rule that left it out.
+    """Records that rules left out, and headers. rows: for each record, the index of its line, in
+    rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for each record,
+    the index in `filters_of` of the rule that left it out.
     """
 
     rows: Int64s
     event_ms: Int64s
     rule: Int64s
+
+    def joined(self, other: LeftOut) -> LeftOut:
+        """The records of both."""
+        if not len(self.rows):
+            return other
+        rows = np.concatenate((self.rows, other.rows))
+        order = np.argsort(rows, kind="stable")
+        event_ms = np.concatenate((self.event_ms, other.event_ms))
+        rule = np.concatenate((self.rule, other.rule))
+        return LeftOut(rows[order], event_ms[order], rule[order])
+
+
+def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
+    """The names of everything in a recipe that leaves records out."""
+    rules = () if shape is None else tuple(shape.filters)
+    return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
+
+
+def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, LeftOut]:
+    """Takes the headers of CSV out of the rejects. filters: what `filters_of` returns."""
+    headers = sorted(each.row for each in parsed.rejects if each.reason == CSV_HEADER)
+    if headers:
+        others = [each for each in parsed.rejects if each.reason != CSV_HEADER]
+        parsed = replace(parsed, rejects=others)
+    rows, rule = np.array(headers, np.int64), filters.index(CSV_HEADER) if headers else 0
+    return parsed, LeftOut(rows, np.full(len(rows), NO_TIME), np.full(len(rows), rule))
 
 
 def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
@@ -80,7 +116,7 @@ class RecordShape:
         self._private = _with_aliases(private_names(rules), self.parsing.schema.text)
         before = self.before.arrow_schema
         if recipe.parsed_schema and recipe.fills_by_name:
-            before = Codec(whole).arrow_schema  # has also removed fields that no parser fills
+            before = Codec(whole).arrow_schema  # also has fields that no parser fills
         self._after = check(recipe.shape, rules, before)
         _check_schema(self._after, codec)
 
@@ -109,7 +145,7 @@ class RecordShape:
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Adds the fields that the parser left out because they get their default. Removes private
-        members from the maps of further members.
+        members from the maps in `_extra`.
         """
         for field in self.before.arrow_schema:
             if batch.schema.get_field_index(field.name) < 0:
@@ -121,8 +157,8 @@ class RecordShape:
         return batch
 
     def _without_private(self, extra: pa.Array) -> pa.Array:
-        """The maps of further members, without the members that rules mask, hash or remove. A map
-        contains such a member if the member's value does not have the type of its field.
+        """The maps of `_extra`, without the members that rules mask, hash or remove. A map contains
+        such a member if the member's value does not have the type of its field.
         """
         maps = [
             None if each is None else [(name, x) for name, x in each if name not in self._private]
@@ -132,7 +168,7 @@ class RecordShape:
 
 
 def _with_aliases(names: set[str], schema: str) -> set[str]:
-    """The names, with the other names that the schema gives the fields of these names."""
+    """The names, and the aliases that the schema gives to the fields with these names."""
     aliases = aliases_of(json.loads(schema))
     others = {} if aliases is None else aliases.names
     return names | {other for other, name in others.items() if name in names}

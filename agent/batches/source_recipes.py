@@ -72,6 +72,7 @@ def recipe_of(
         parsed_schema=parsed_schema,
         hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
         labels=tuple(sorted(source.label_fields.items())),
+        skips_headers=source.parser.type == "csv",
     )
     return at_present(recipe)
 

@@ -7,7 +7,7 @@ logs that it waits. Nothing is lost, because the files are the buffer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import LATEST, Client, NewTopic
 from skidway.kafka.client import ensure_topics as ensure
@@ -204,8 +205,8 @@ def _recipe(
 def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
     if source.schema is None:
         return _registered(registry, source.topic, derived_schema(source))
-    if source.schema.endswith(".avsc"):
-        return _registered(registry, source.topic, read_schema_file(Path(source.schema)))
+    if source.schema_file is not None:
+        return _registered(registry, source.topic, read_schema_file(source.schema_file))
     latest = registry.latest(source.schema)
     return Schema(latest.id, latest.schema)
 

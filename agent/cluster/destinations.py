@@ -3,8 +3,6 @@ now."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from skidway.agent.batches.parsers import framer_of
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.source_recipes import big_endian
@@ -12,6 +10,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.sources import Manner, TailedSource
 from skidway.agent.settings import ReplaySource, SourceSettings
 from skidway.agent.values.labels import LabelSource
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 
@@ -58,6 +57,7 @@ class Destination:
             starts_at_end=self.settings.start_at == "end",
             big_endian=None if other is None else Manner(other.fingerprint, framer_of(other)),
             labels=label_source(self.settings),
+            deleted_after_ms=self.settings.deleted_after_ms,
         )
 
 

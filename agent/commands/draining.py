@@ -82,7 +82,7 @@ def answer(drained: program.Drained, state: StateDatabase) -> str:
     if drained.full_reason is not None:
         raise NotDrained(
             f"not drained: {drained.full_reason}: make room and drain again, before the host is"
-            " retired; what was said last stands until then"
+            " retired; until then, the agent's last messages remain valid"
         )
     if drained.unsaid:
         raise NotDrained(_said_of(drained, state))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from skidway.agent.commands import (
     samples,
     secret_texts,
     unnamed_formats,
+    written_times,
 )
 from skidway.agent.commands.json_schemas import JsonSchema
 from skidway.agent.commands.proposals import (
@@ -26,21 +27,27 @@ from skidway.agent.commands.proposals import (
 from skidway.agent.commands.samples import Sample
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
-from skidway.agent.parsing.containers import CRI
-from skidway.agent.parsing.parser import TIME_MARK
+from skidway.agent.parsing.parser import CSV_HEADER, TIME_MARK
 from skidway.agent.parsing.replacing import MARK
+from skidway.agent.parsing.runtimes import CRI
 from skidway.agent.settings import ParserSettings, TimestampSettings
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 NAMED_LEAST: Final = 0.95
-"""If at least this share of the bytes fits a format with a name, the format is proposed."""
+"""`guess` proposes a named format if at least this share of the bytes fits the format."""
 
 TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
-    "@t",
+    "@t", "timeMillis", "time_ms", "ts_ms", "timestamp_ms", "epochSecond",
 )  # fmt: skip
 """Names of JSON members that are tried as times, in this order."""
+
+DEPTH_MAX: Final = 3
+"""`guess` looks for times in members up to this depth. For example, `a.b.time` has depth 3."""
+
+LOOKED_AT_MAX: Final = 200
+"""`guess` looks for times in at most this many lines."""
 
 
 def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
@@ -57,10 +64,10 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
+    # Syslog's format would read the level as the host.
+    has_level = unnamed is not None and unnamed.what.startswith(unnamed_formats.LEVEL_AND_JSON)
     if unnamed is not None and (
-        best is None
-        or unnamed.what == _LEVEL  # syslog's format would read the level as the host
-        or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
+        best is None or has_level or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
     ):
         best = unnamed
     if best is None or best.preview.share < NAMED_LEAST:
@@ -88,9 +95,11 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     the encoding of the lines if they are not UTF-8.
     """
     notes = list(sample.notes)
-    if masks := secret_texts.rules([each.row for each in found.preview.rows]):
-        words = " and ".join(f"`{each}`" for each in masks)
+    secrets = secret_texts.secrets([each.row for each in found.preview.rows])
+    if secrets.rules:
+        words = " and ".join(f"`{each}`" for each in secrets.rules)
         notes.append(f"Some rows contain what looks like secrets. In `shape`, {words} masks them.")
+    notes += secrets.notes
     found = replace(found, notes=(*found.notes, *notes))
     note = ""
     if "on_error" in sample.more:
@@ -107,7 +116,8 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
 
 
 def _as_json(sample: Sample) -> Guess | None:
-    """A proposal for a log whose lines are JSON objects; None if too few lines look so."""
+    """A proposal for a log whose lines are JSON objects; None if too few lines look like
+    objects."""
     objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
     if objects < SHARE_LEAST * len(sample.texts):
         return None
@@ -117,9 +127,15 @@ def _as_json(sample: Sample) -> Guess | None:
     if schema.mixed:
         names = ", ".join(schema.mixed[:10])
         notes.append(f"The values of {names} have several types; _extra has those that do not fit.")
+    if schema.numbered:
+        names = ", ".join(schema.numbered[:3])
+        notes.append(f"Members such as {names} have numbers in their names; _extra has them.")
     for member, form in _times(sample.texts):
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
-        made = _with_schema(sample, schema, time)
+        try:
+            made = _with_schema(sample, schema, time)
+        except ConfigurationRefused:  # `_extra` has the object that contains this member
+            continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
         if made.preview.share >= SHARE_LEAST:
@@ -129,8 +145,8 @@ def _as_json(sample: Sample) -> Guess | None:
 
 
 _SAVE: Final = (
-    "Save the schema, which `--schema` prints, and write the absolute path of its file into "
-    "`schema`."
+    "Save the schema, which `--schema` prints, beside the file with this block, or write the path "
+    "of its file into `schema`."
 )
 
 
@@ -156,26 +172,33 @@ def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None
 
 
 def _times(texts: list[bytes]) -> list[tuple[str, str]]:
-    """Members that may contain the time of a line, each with the format of this time."""
-    found = []
-    for text in texts[:10]:
+    """Members that may contain the time of a line, each with the format of this time. Members of
+    the line itself come first, then those inside its objects.
+    """
+    values: dict[tuple[str, ...], list[object]] = {}
+    for text in texts[:LOOKED_AT_MAX]:
         try:
-            members = json.loads(text)
+            line = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(members, dict):
-            continue
-        for name in TIMES:
-            value = members.get(name)
-            if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[T ]", value):
-                found.append((name, "rfc3339"))
-            elif isinstance(value, int | float) and 10**8 < value < 10**11:
-                found.append((name, "epoch"))
-            elif isinstance(value, int) and 10**11 < value < 10**14:
-                found.append((name, "epoch_ms"))
-        if found:
-            break
-    return found
+        if isinstance(line, dict):
+            for path, value in _time_members(line):
+                values.setdefault(path, []).append(value)
+    paths = sorted(values, key=lambda path: (len(path), TIMES.index(path[-1])))
+    formats = ((path, written_times.of_value(values[path])) for path in paths)
+    return [(".".join(path), form) for path, form in formats if form is not None]
+
+
+def _time_members(
+    value: dict[str, Any], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The members of an object that have a value and whose name is in TIMES, each with its path."""
+    for name, each in value.items():
+        path = (*above, name)
+        if isinstance(each, dict) and len(path) < DEPTH_MAX and "." not in name:
+            yield from _time_members(each, path)
+        elif name in TIMES and each is not None:
+            yield path, each
 
 
 # --- formats with a name ----------------------------------------------------------------------
@@ -202,9 +225,9 @@ def _as_format(sample: Sample) -> Guess | None:
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
-    """Whether a log has the key by which a logfmt format is recognized and its time, and whether
-    all keys that most of its lines have are columns of the format. (Its parser accepts all lines
-    with pairs.)
+    """Whether a log is in a logfmt format: most lines have the format's first key and its time, and
+    the format has all keys that most lines have. (The share of lines that the parser accepts shows
+    nothing: it accepts all lines with pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:
@@ -219,15 +242,11 @@ def _is_of(form: catalog.Format, sample: Sample) -> bool:
 
 def _as_unnamed(sample: Sample) -> Guess | None:
     """The best of the proposals for values with a delimiter, for key=value pairs, and for JSON
-    objects behind a prefix; None if the log looks like none of these.
+    objects after a prefix; None if the log looks like none of these.
     """
     texts = sample.strings
     proposals = [
-        *zip(
-            (_LEVEL, "JSON behind a time", "JSON behind a prefix"),
-            unnamed_formats.as_prefixed_json(texts),
-            strict=False,
-        ),
+        *unnamed_formats.as_prefixed_json(texts),
         ("logfmt (key=value)", unnamed_formats.as_logfmt(texts)),
         ("values with a delimiter (csv)", unnamed_formats.as_csv(texts)),
     ]
@@ -240,17 +259,16 @@ def _as_unnamed(sample: Sample) -> Guess | None:
 
 
 def _about_names(found: Guess) -> list[str]:
-    """What to say about the names of the fields, and about the header in which they stand."""
+    """Notes about the names of the fields, and about the header that gives the names."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
-    has_names = not any(each.startswith("column_") for each in parser.get("columns", ()))
-    if parser["type"] == "csv" and has_names and found.preview.rejects:
-        notes.append("The header is no row: each header goes to `<topic>.rejected`.")
+    if found.preview.by_rule.get(CSV_HEADER):
+        notes.append(f"Each header is left out, and counted as filtered by `{CSV_HEADER}`.")
     return notes
 
 
 def _as_timed(sample: Sample) -> Guess | None:
-    """The proposal for text whose records begin with a time, or have one behind a short text: the
+    """The proposal for text whose records begin with a time, or have a time after a short text: the
     most exact proposal that fits nearly as well as the best one. None if they have no time.
     """
     texts = sample.strings
@@ -266,7 +284,6 @@ def _as_timed(sample: Sample) -> Guess | None:
     return next((each for each in found if each.preview.share >= NAMED_LEAST * most), None)
 
 
-_LEVEL: Final = "JSON behind a time and a level"
 _LOOK: Final = "Look through the names and add types (`parser.types`)."
 _OTHERS: Final = "Keys or members without a field are in the map `_extra`."
 

@@ -4,14 +4,16 @@
 proposes a union, which the agent cannot fill. So here such a field has the type of most values, and
 `_extra` takes the others. If a type inside most values (objects or arrays) is a union, the whole
 member goes to `_extra`. `_extra` is also proposed if some lines lack a member, because then later
-lines may have members that no line has yet.
+lines may have members that no line has yet. It also takes members with numbers or ids in their
+names, because each new number would be a new column.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +21,14 @@ from skidway.agent.parsing.parser import EXTRA
 from skidway.schemas.inference.formats import Format
 from skidway.schemas.inference.inference import infer
 
+FAMILY_LEAST: Final = 3
+FAMILY_SHARE_MAX: Final = 0.5
+"""If a larger share of the lines has a member, the member is a column, whatever its name is (for
+example, `p50`, `p95` and `p99`)."""
+
+_ID: Final = re.compile(
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-fA-F]{16,}|[0-9]+"
+)
 _EXTRA_FIELD: Final = {"name": EXTRA, "type": {"type": "map", "values": "string"}, "default": {}}
 _TYPES: Final = {
     bool: "boolean", int: "long", float: "double", str: "string", list: "array", dict: "record",
@@ -28,10 +38,13 @@ _OBJECTS: Final = ("record", "map")
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """A schema as a document. mixed: the members whose values have several types."""
+    """A schema as a document. mixed: the members whose values have several types. numbered: the
+    members without a field, because they have numbers or ids in their names.
+    """
 
     document: dict[str, Any]
     mixed: tuple[str, ...] = ()
+    numbered: tuple[str, ...] = ()
 
     def field_of(self, member: str) -> str:
         """The name of the field that takes a member. It may differ from the member's name."""
@@ -52,12 +65,16 @@ class JsonSchema:
 
 
 def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
-    """The schema for lines, some of which may be no JSON objects."""
+    """The schema for the lines that are JSON objects. Other lines do not matter."""
     found = infer(iter(lines), name=name, kind=Format.JSON)
     members = _Members(lines)
+    shares = {each.place: each.share for each in found.fields}
+    numbered = _numbered(shares)
     fields, mixed = [], []
     for each in found.schema["fields"]:
         text = each.get("aliases", [each["name"]])[0]
+        if text in numbered:
+            continue
         if text == EXTRA:
             mixed.append(text)
         elif not any(map(_is_mixed, _types_in(each["type"]))):
@@ -70,7 +87,20 @@ def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
     varies = any(each.share < 1 for each in found.fields if "." not in each.place)
     if mixed or varies or found.left_out or not fields:
         fields.append(_EXTRA_FIELD)
-    return JsonSchema(found.schema | {"fields": fields}, tuple(mixed))
+    return JsonSchema(found.schema | {"fields": fields}, tuple(mixed), tuple(numbered))
+
+
+def _numbered(shares: Mapping[str, float]) -> list[str]:
+    """The members whose names differ only in numbers or ids, such as `user_123` and `user_124`, if
+    there are at least FAMILY_LEAST of them and each is in few lines. shares: for each member, the
+    share of the lines that have it.
+    """
+    families: dict[str, list[str]] = {}
+    for name, share in shares.items():
+        family = _ID.sub("#", name)
+        if family != name and "." not in name and share < FAMILY_SHARE_MAX:
+            families.setdefault(family, []).append(name)
+    return [name for own in families.values() if len(own) >= FAMILY_LEAST for name in own]
 
 
 class _Members:
@@ -95,8 +125,9 @@ class _Members:
 
 
 def _branch(kind: Any, name: str | None) -> Any:
-    """The type inside a field's union (or the field's only type) that has the name. A simple type
-    need not be there: instead of `long`, a union may have `double`.
+    """The type with this name in a field's union (or the field's only type). A simple type is
+    returned even if the union does not have it, because a union may have `double` instead of
+    `long`.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

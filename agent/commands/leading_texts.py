@@ -23,8 +23,9 @@ stack traces.
 """
 
 BEHIND_LEAST: Final = 0.8
-"""A log without stack traces has times behind a short text if at least this share of its lines that
-are not indented has one. In fewer lines, the times may be a part of the messages.
+"""`guess` proposes times after a short text if at least this share of the lines that are not
+indented has such a time. If fewer lines have one, the times may be a part of the messages. For logs
+with stack traces, TIMED_LEAST applies instead.
 """
 
 _SIGNS: Final = {
@@ -34,7 +35,7 @@ _SIGNS: Final = {
     "go": r"goroutine \d+ \[.*\]:",
     "ruby": r"[ \t]+from .*:\d+:in ",
 }
-"""For each language, a line that only its stack traces have."""
+"""For each language, a pattern of lines that only its stack traces have."""
 
 _LEVEL: Final = "(?P<level>(?i:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SEVERE))"
 _APART: Final = r"[ \t:,;|-]+"
@@ -59,8 +60,8 @@ def joined(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Settings for lines with a time behind a short text, such as `[INFO] 2026/11/23 08:15:01 up`.
-    Empty if the lines have none.
+    """Settings for lines with a time after a short text, such as `[INFO] 2026/11/23 08:15:01 up`.
+    Empty if the lines have no such time.
     """
     found = written_times.inside(texts)
     if found is None:
@@ -87,7 +88,7 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Several proposals of settings for lines that begin with a time, the most exact one first.
-    Empty if they do not.
+    Empty if the lines do not begin with a time.
     """
     found = written_times.leading(texts)
     if found is None:

@@ -35,9 +35,9 @@ _SECTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as it
-    stands in agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the
-    schema from the source. notes: sentences for the reader of the proposal.
+    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as in
+    agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the schema
+    from the source. notes: sentences for the reader of the proposal.
     """
 
     path: Path
@@ -59,8 +59,9 @@ class Guess:
 
 
 def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[str, ...]:
-    """What to say about the zone of times; nothing if they say it themselves. time: the fields of
-    the times (a zone is in the last one) and their format; None if there is none. made: the rows.
+    """A note about the time zone; none if the times name their zone. time: the fields of the times
+    (the last one has the zone, if any) and their format; None if the records have no time. made:
+    the rows.
     """
     if time is None:
         return ()

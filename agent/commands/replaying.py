@@ -194,8 +194,8 @@ def _envelope(text: str, number: int) -> Envelope:
 
 
 def _encoded(given: Envelope, encoding: str) -> Envelope:
-    """The envelope with its line in the encoding of the source. The line is then what the agent
-    would read in the file, and the parser makes the row of it that it would make of the file.
+    """The envelope with its line in the encoding of the source. So the parser makes the same row
+    from it as from a line in a file of the source.
     """
     which = f"the line of {given.path} at byte {given.key[2]}"
     if encoding == UTF_16 and not given.is_text and not has_order(given.line):
@@ -246,7 +246,7 @@ def _unfit(
 
 
 def _parts(envelopes: Sequence[Envelope]) -> Iterator[list[Envelope]]:
-    """Divides envelopes into parts that are not larger than what an agent reads at once."""
+    """Divides envelopes into parts that an agent can read at once."""
     part: list[Envelope] = []
     size = 0
     for each in envelopes:

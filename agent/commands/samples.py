@@ -1,6 +1,6 @@
 """Reads the first lines of a file for `guess`, and finds out their encoding.
 
-Guesses look at texts in UTF-8. If the file's lines are in another encoding, they are decoded, and
+`guess` looks at texts in UTF-8. If the file's lines are in another encoding, they are decoded, and
 every proposal gets the setting `encoding`. If some lines are not UTF-8, and the text does not look
 like windows-1252 either, every proposal gets `on_error: replace`, so that no line is rejected.
 """
@@ -27,9 +27,9 @@ from skidway.agent.parsing.byte_order import (
     mark_of,
     order_of,
 )
-from skidway.agent.parsing.containers import CRI, DOCKER
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.parsing.lines import cut
+from skidway.agent.parsing.runtimes import CRI, DOCKER
 from skidway.agent.settings import SourceSettings
 from skidway.errors import SkidwayError, UsageError
 from skidway.settings.spec import specs
@@ -39,11 +39,13 @@ CONTAINER_LEAST: Final = 0.5
 """A file is a container's log if at least this share of its lines is in the runtime's format."""
 
 FOREIGN_MOST: Final = 0.35
-"""In western text, at most this share of the letters is not ASCII. In other texts nearly all are.
+"""In a text in a western language, at most this share of the letters is not ASCII. In other
+languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""If more of the lines that are not ASCII are UTF-8, the file has lines in two encodings."""
+"""Of the lines that are not ASCII, some may be UTF-8 and some not. If more than this share is
+UTF-8, the file has lines in two encodings."""
 
 TOPIC_CHARACTERS_MAX: Final = 100
 
@@ -60,9 +62,9 @@ _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first lines of a file. data: the bytes of these lines. texts: the texts that the source's
-    parser gets of them, in UTF-8. further: the texts of the lines behind them, up to the first MiB
-    of the file. more: settings that every proposal for this file has.
+    """The first lines of a file. data: the bytes of these lines. texts: the same lines in UTF-8, as
+    the source's parser reads them. further: the following lines in the same form, up to the end of
+    the file's first MiB. more: settings that every proposal for this file has.
     """
 
     path: Path
@@ -121,7 +123,7 @@ class Sample:
         return SourceSettings(topic=self.topic, paths=self.paths, **self.more, **settings)
 
     def block(self, **settings: Any) -> dict[str, Any]:
-        """A source for this file, as it stands in agent.yml."""
+        """A source for this file, as in agent.yml."""
         return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
 
 
@@ -204,7 +206,7 @@ def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
 
 def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:
     """The settings for the encoding of texts; none if all of them are UTF-8. is_json: whether the
-    runtime wrote the texts as JSON, which is UTF-8 always.
+    runtime wrote the texts as JSON, which is always UTF-8.
     """
     foreign = [text for text in texts if not text.isascii()]
     odd = [text for text in foreign if _decoded(text, UTF_8) is None]

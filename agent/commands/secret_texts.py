@@ -1,32 +1,76 @@
-"""Finds out for `guess` which fields of rows contain what masks recognize as secrets.
+"""Finds, for `guess`, the fields in which masks recognize secrets.
 
-`guess` only names the rules: whether the texts are secrets, the reader has to decide. It does not
-look for addresses of hosts, because many logs are of no use without them.
+`guess` only names the rules; people decide whether the texts are secrets. It does not look for IP
+addresses, because many logs are of no use without them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.agent.shaping.kinds import KINDS
+from skidway.agent.shaping.kinds import KINDS, is_card
 
 LOOKED_AT_MAX: Final = 200
-"""How many rows are looked at."""
+"""`guess` looks at no more rows."""
+
+CARDS_LEAST: Final = 0.5
+"""If at least this share of the numbers with the length and the prefix of a card has a correct
+check digit, these numbers are probably cards. Of all other numbers, one in ten has a correct check
+digit by chance.
+"""
 
 _KINDS: Final = tuple(kind for kind in KINDS if kind != "ips")
+_NUMBERS: Final = re.compile(r"(?<![\w.-])[0-9](?:[ -]?[0-9]){12,18}(?![\w-]|\.[0-9])")
+_ISSUERS: Final = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
+    r"|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12}|62\d{14,17}"
+)
+"""Lengths and first digits of the numbers of card networks."""
 
 
-def rules(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The rules for `shape` that mask what the texts in rows contain, one for each field."""
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The secrets that rows contain. rules: for each field with secrets, a rule for `shape` that
+    masks them. notes: sentences about numbers that are probably not cards.
+    """
+
+    rules: list[str]
+    notes: list[str]
+
+
+def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
+    """The secrets that masks recognize in the texts of rows."""
     some = rows[:LOOKED_AT_MAX]
-    found = []
+    found = Secrets([], [])
     for field in dict.fromkeys(name for row in some for name in row):
         values = [row.get(field) for row in some]
         texts = pa.array([each for each in values if isinstance(each, str)], pa.string())
         kinds = [kind for kind in _KINDS if not KINDS[kind].mask(texts).equals(texts)]
+        if "cards" in kinds and (note := _about_numbers(field, texts.to_pylist())) is not None:
+            kinds.remove("cards")
+            found.notes.append(note)
         if kinds:
-            found.append(f"mask {field} for {', '.join(kinds)}")
+            found.rules.append(f"mask {field} for {', '.join(kinds)}")
     return found
+
+
+def _about_numbers(field: str, texts: Sequence[str]) -> str | None:
+    """A sentence that says why the numbers in texts are probably not cards; None if they may be
+    cards. Only numbers with the prefix and length of a card network decide. So a few cards are
+    found among many other numbers.
+    """
+    numbers = [re.sub("[ -]", "", each) for text in texts for each in _NUMBERS.findall(text)]
+    of_networks = [each for each in numbers if _ISSUERS.fullmatch(each)]
+    good = sum(map(is_card, of_networks))
+    if not numbers or (good and good >= CARDS_LEAST * len(of_networks)):
+        return None
+    return (
+        f"The field {field} has {len(numbers):,} long numbers, of which "
+        f"{sum(map(is_card, numbers)):,} have the check digit of a card, as by chance; if they are "
+        f"cards, `mask {field} for cards` masks them."
+    )

@@ -248,7 +248,9 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file where it is now; None if it is not found in its directory."""
+    """The file, found by its key in its directory, perhaps at another path; None if it is not
+    there.
+    """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:
         directory = os.path.dirname(tracked.location)

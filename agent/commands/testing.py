@@ -11,10 +11,12 @@ from typing import Any
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.byte_order import UTF_16, order_of
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer
+from skidway.agent.parsing.parser import EXTRA
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
-from skidway.agent.validation.checks import schema_text
+from skidway.agent.validation.checks import reserved_fields, schema_text
 from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
+from skidway.agent.validation.report import of_reserved
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.client import RegistryClient
 
@@ -36,6 +38,8 @@ def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceS
             return source
     if len(sources) == 1:
         return sources[0]
+    if (idle := settings.idle_reason) is not None:
+        raise ConfigurationRefused(idle)
     raise ConfigurationRefused(f"no source has a pattern for {path}; name one with --topic")
 
 
@@ -61,27 +65,34 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
     made = preview(
         source, data, str(path.absolute()), schema=schema, batch_bytes=settings.batch_size
     )
+    notes = [*made.notes, *of_reserved(reserved_fields(schema))]
     if is_cut:
-        made = replace(made, notes=(*made.notes, "Only the first MiB of the file was tried."))
-    return made
+        notes.append("Only the first MiB of the file was tried.")
+    return replace(made, notes=tuple(notes))
 
 
-def render(made: Preview) -> str:
-    """The rows and rejects as a text for people."""
+def render(made: Preview, limit: int) -> str:
+    """The first rows, rejects and filtered records as a text for people. limit: how many of them
+    are shown.
+    """
     lines = []
-    for each in made.document():
+    results = made.document()
+    for each in results[:limit]:
         place = f"byte {each['first']:,}"
         if "row" in each:
             lines.append(f"{place}  {each['time'] or 'time of reading'}")
             lines += [
                 f"    {name}: {excerpt(value, SHOWN_CHARACTERS_MAX)}"
                 for name, value in each["row"].items()
+                if not (name == EXTRA and not value)
             ]
         elif "filtered" in each:
             lines.append(f"{place}  filtered by {each['filtered']}")
         else:
             lines.append(f"{place}  rejected, {each['rejected']}: {each['detail']}")
             lines.append(f"    {excerpt(each['line'], SHOWN_CHARACTERS_MAX)}")
+    if (more := len(results) - limit) > 0:
+        lines.append(f"{more:,} more (--limit {len(results)} shows all)")
     left_out = f", {len(made.filtered):,} filtered" if made.filtered else ""
     lines.append(f"{len(made.rows):,} rows, {len(made.rejects):,} rejected{left_out}")
     lines += [f"    {count:,} by {rule}" for rule, count in sorted(made.by_rule.items())]

@@ -1,5 +1,5 @@
 """Proposals for logs that have no name in the catalog: values with a delimiter, key=value pairs,
-and JSON objects behind a prefix.
+and JSON objects after a prefix.
 
 Each function looks at the first lines of a log and returns the settings of a source, or None if the
 log does not look like that. `guessing` tries the settings.
@@ -22,9 +22,12 @@ LOOKED_AT_MAX: Final = 200
 """How many lines the functions look at."""
 
 SHARE_LEAST: Final = 0.8
-"""A log counts as values with a delimiter, as pairs, or as JSON objects behind a prefix, if at
-least this share of its lines looks like that.
+"""A log counts as values with a delimiter, as pairs, or as JSON objects after a prefix, if at least
+this share of its lines looks like that.
 """
+
+MIXED_LEAST: Final = 0.2
+"""If fewer lines have JSON objects after a prefix, the objects are a part of their messages."""
 
 COLUMNS_LEAST: Final = 3
 PAIRS_LEAST: Final = 2
@@ -38,11 +41,14 @@ _SPELLINGS: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}
 )
 _LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
-_PREFIXES: Final = (
-    (r"(?P<time>\S+) " + _LEVEL + r"(?P<prefix>.*?)", True),
-    (r"(?P<time>\S+)(?P<prefix>.*?)", True),
-    (r"(?P<prefix>.*?)", False),
+LEVEL_AND_JSON: Final = "JSON behind a time and a level"
+_HEADS: Final = (
+    (LEVEL_AND_JSON, r"(?P<time>\S+) " + _LEVEL),
+    ("JSON behind a time", r"(?P<time>\S+)"),
+    ("JSON behind a prefix", ""),
 )
+_OBJECT: Final = r"(?P<prefix>.*?)(?P<json>\{.*\})\s*"
+_MIXED: Final = r'(?:(?P<prefix>.*?)(?P<json>\{\s*(?:".*)?\})\s*|\s*(?P<text>.*))'
 
 
 def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
@@ -56,7 +62,8 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
         is_regular = lines_of_count >= SHARE_LEAST * len(lines)
-        # A header has no decimal commas. So a delimiter that also cuts the first line is better.
+        # Prefer a delimiter that also cuts the first line: if that line is a header, it contains no
+        # decimal commas, which could look like delimiters in other lines.
         found = len(cut[0]) == count if cut else False, count, delimiter
         if count >= COLUMNS_LEAST and is_regular and (best is None or found[:2] > best[:2]):
             best = found
@@ -90,7 +97,7 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
         keys.update(list(dict.fromkeys(key for key, _ in pairs if _NAME.fullmatch(key))))
         for key, value in pairs:
             if key in TIME_KEYS and key not in forms:
-                form = written_times.format_of([value])
+                form = written_times.of_value([value])
                 forms |= {} if form is None else {key: form}
     if good < SHARE_LEAST * len(lines):
         return None
@@ -100,23 +107,25 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
     return {"parser": {"type": "logfmt", "columns": columns}, **stamp}
 
 
-def as_prefixed_json(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Several proposals of settings for JSON objects behind a prefix, the most exact one first.
-    Empty if the log does not have such objects.
+def as_prefixed_json(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Several proposals of settings for JSON objects after a prefix, each with a description of the
+    lines, the most exact one first. Empty if the log does not have such objects. If many lines have
+    other text in place of an object, the proposals have a group for this text, too.
     """
     lines = texts[:LOOKED_AT_MAX]
     good = sum(_has_object(line) for line in lines)
-    if not lines or good < SHARE_LEAST * len(lines):
+    if not lines or good < MIXED_LEAST * len(lines):
         return []
-    return [
-        {
-            "parser": {
-                "type": "regex", "pattern": rf"{prefix}(?P<json>\{{.*\}})\s*", "json_field": "json"
-            },
-            **({"timestamp": {"fields": ["time"], "format": "rfc3339"}} if has_time else {}),
-        }
-        for prefix, has_time in _PREFIXES
-    ]  # fmt: skip
+    found = [(what, _json_behind(head, _OBJECT)) for what, head in _HEADS]
+    if good < len(lines):
+        mixed = [(f"{what}, or text", _json_behind(head, _MIXED)) for what, head in _HEADS if head]
+        found = mixed if good < SHARE_LEAST * len(lines) else [*found, *mixed]
+    return found
+
+
+def _json_behind(head: str, rest: str) -> dict[str, Any]:
+    time = {"timestamp": {"fields": ["time"], "format": "rfc3339"}} if head else {}
+    return {"parser": {"type": "regex", "pattern": head + rest, "json_field": "json"}, **time}
 
 
 def _has_object(line: str) -> bool:

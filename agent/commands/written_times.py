@@ -1,21 +1,23 @@
 """Recognizes how the times of an unknown log are written, for `guess`.
 
-A form is a regular expression for the text of a time, and the `timestamp.format` that reads it. If
-day and month can be exchanged in all times (`03/04/2026`), the reading wins in which the times lie
-closer together, because a log has the times of a few days.
+A form is a regular expression for the text of a time, and the `timestamp.format` that reads it. In
+`03/04/2026`, 03 or 04 may be the day. If this is so in all times of a log, `guess` takes the order
+of day and month that puts the times closer together, because a log usually has the times of a few
+days.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.parsing.timestamps import EPOCHS, TimeFormat
 
 _CLOCK: Final = r"\d{1,2}:\d\d:\d\d"
 _FRACTION: Final = r"\.\d{1,6}"
@@ -41,18 +43,21 @@ _TIMES: Final = (
 )
 
 
+_compiled = cache(re.compile)  # there are more forms than re's own cache has room for
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How times are written. pattern: a regular expression for the text. formats: the formats by
-    which it can be read.
+    """How times are written. pattern: a regular expression for the text of a time. formats: the
+    formats that may read this text.
     """
 
     pattern: str
     formats: tuple[str, ...]
 
     def matches(self, text: str) -> bool:
-        """Whether a text is written so."""
-        return re.fullmatch(self.pattern, text) is not None
+        """Whether a text is a time in this form."""
+        return _compiled(self.pattern).fullmatch(text) is not None
 
     def format_of(self, texts: Sequence[str]) -> str | None:
         """The format that reads all texts; None if no format does."""
@@ -69,31 +74,72 @@ RFC3339: Final = Form(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", ("rfc3339",)
 )
 _ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)"
+_WORDS: Final = ("UTC", "GMT")
+"""Words after a time that name its zone. A format contains such a word unchanged."""
+
+_SPACED: Final = ((f" {_ZONE}", " %z"), *((f" {word}", f" {word}") for word in _WORDS))
+_ATTACHED: Final = ((_ZONE, "%z"),)
+_NO_ZONE: Final = (("", ""),)
+
+
+def _day_first(
+    dates: Sequence[tuple[str, Sequence[str]]],
+    zones: Sequence[tuple[str, str]],
+    times: Sequence[tuple[str, str]] = _TIMES,
+    between: str = " ",
+) -> Iterator[Form]:
+    for zone, directive in zones:
+        for date, formats in dates:
+            for clock, time in times:
+                pattern = f"{date}{between}{clock}{zone}"
+                yield Form(pattern, tuple(f"{x}{between}{time}{directive}" for x in formats))
+
+
+_COMPACT_DATES: Final = ((r"(?:19|20)\d{6}", ("%Y%m%d",)),)
+_COMPACT_TIMES: Final = (
+    (r"\d{6}" + _FRACTION, "%H%M%S.%f"), (r"\d{6}" + _COMMA, "%H%M%S,%f"), (r"\d{6}", "%H%M%S"),
+)  # fmt: skip
+_YEARLESS: Final = (
+    (r"[A-Z][a-z]{2} +\d{1,2}", ("%b %d",)),
+    (r"\d{1,2} [A-Z][a-z]{2}", ("%d %b",)),
+    (r"\d\d-\d\d", ("%m-%d", "%d-%m")),
+)
+_CTIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d"
 FORMS: Final = (
-    *(
-        Form(rf"{date} {clock} {_ZONE}", tuple(f"{each} {time} %z" for each in dates))
-        for date, dates in _DATES
-        for clock, time in _TIMES
-    ),
+    *_day_first(_DATES, _SPACED),
     RFC3339,
     Form(r"\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}", ("%d/%b/%Y:%H:%M:%S %z",)),
-    *(
-        Form(rf"{date} {clock}", tuple(f"{each} {time}" for each in dates))
-        for date, dates in _DATES
-        for clock, time in _TIMES
-    ),
+    *_day_first(_DATES, _ATTACHED),
+    *_day_first(_DATES, _NO_ZONE),
     *(
         Form(rf"{clock} {date}", tuple(f"{time} {each}" for each in dates))
         for date, dates in _DATES
         for clock, time in _TIMES
     ),
+    *(Form(f"{_CTIME} {word} \\d{{4}}", (f"%a %b %d %H:%M:%S {word} %Y",)) for word in _WORDS),
+    Form(rf"{_CTIME} \d{{4}}", ("%a %b %d %H:%M:%S %Y",)),
+    *(
+        form
+        for zones in (_SPACED, _ATTACHED, _NO_ZONE)
+        for between in ("-", "T", " ", "_", "")
+        for form in _day_first(_COMPACT_DATES, zones, _COMPACT_TIMES, between)
+    ),
+    *_day_first(_YEARLESS, _NO_ZONE),
 )
-"""Times with a day. The first form that fits wins, so forms with a zone come first."""
+"""Times with a day. The first form that fits wins. So forms with a zone come before the same forms
+without one, and times without a year come last.
+"""
 
 _EPOCHS: Final = (
-    Form(r"1\d{9}(?:\.\d{1,9})?", ("epoch",)),
-    Form(r"1\d{12}", ("epoch_ms",)),
+    Form(r"1[4-9]\d{8}(?:\.\d{1,9})?", ("epoch",)),
+    *(
+        Form(rf"1[4-9]\d{{{digits}}}", (name,))
+        for name, digits in (("epoch_ms", 11), ("epoch_us", 14), ("epoch_ns", 17))
+    ),
 )
+"""Times as numbers of seconds, milliseconds and so on since 1970. They are from 2014 to 2033,
+so that `guess` mistakes few other numbers with as many digits for times."""
+
 _DAYS: Final = tuple(Form(date, dates) for date, dates in _DATES)
 _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
 
@@ -120,15 +166,26 @@ def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None
     return None if form is None else form.format_of(texts)
 
 
+def of_value(values: Sequence[object]) -> str | None:
+    """The format of the times in a member of JSON objects; None if its values are no times. If not
+    all values are times, the first value decides. values: without null.
+    """
+    texts = [x if isinstance(x, str) else repr(x) for x in values if type(x) in (str, int, float)]
+    if not texts or len(texts) < len(values):
+        return None
+    forms = (*FORMS, *_EPOCHS)
+    return format_of(texts, forms) or format_of(texts[:1], forms)
+
+
 def names_zone(format_: str, texts: Sequence[str]) -> bool:
     """Whether times say their zone. texts: some of the times."""
     if format_ == "rfc3339":
         return all(re.search(_ZONE + "$", text) for text in texts)
-    return format_ in ("epoch", "epoch_ms") or "%z" in format_
+    return format_ in EPOCHS or "%z" in format_ or any(word in format_ for word in _WORDS)
 
 
 def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
-    """The form of the times that the lines of a log have behind a short text, such as a level, and
+    """Finds times that come after a short text, such as a level. Returns the form of the times, and
     the format that reads them; None if the first line has no such time.
     """
     return _times(texts, BEFORE, r"(?![\w:])")
@@ -141,19 +198,22 @@ a number.
 
 
 def leading(texts: Sequence[str]) -> tuple[Form, str] | None:
-    """The form of the times with which the lines of a log begin, and the format that reads them;
-    None if the first line does not begin with a time. Lines of a stack trace have no time.
+    """Finds times with which the lines of a log begin. Returns the form of the times, and the
+    format that reads them; None if the first line does not begin with a time. Lines of a stack
+    trace have no time.
     """
-    return _times(texts, r"\[?", r"(?![\d:])")
+    return _times(texts, r"\[?", r"(?![\d:])", (*FORMS, *_EPOCHS))
 
 
-def _times(texts: Sequence[str], before: str, after: str) -> tuple[Form, str] | None:
+def _times(
+    texts: Sequence[str], before: str, after: str, forms: Sequence[Form] = FORMS
+) -> tuple[Form, str] | None:
     """The form of the times in the lines, and the format that reads them. before, after: regular
     expressions for what is around a time."""
-    for form in FORMS if texts else ():
-        pattern = re.compile(f"{before}({form.pattern}){after}")
-        found = [match[1] for match in map(pattern.match, texts) if match is not None]
-        if found and pattern.match(texts[0]):
+    for form in forms if texts else ():
+        pattern = _compiled(f"{before}({form.pattern}){after}")
+        if pattern.match(texts[0]):
+            found = [match[1] for match in map(pattern.match, texts) if match is not None]
             format_ = form.format_of(found)
             if format_ is not None:
                 return form, format_

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Handle
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, crc_of
 from skidway.agent.values.tracked import TrackedFile
+from skidway.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

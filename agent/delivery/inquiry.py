@@ -28,7 +28,7 @@ from __future__ import annotations
 import errno
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,6 +62,7 @@ from skidway.agent.values.set_apart import SetApart
 from skidway.agent.values.tracked import Checkpoint, Flight, ReadingOutcome, TrackedFile
 from skidway.audit.counts.counts import Counts
 from skidway.audit.topic.messages import Certainty
+from skidway.dataclass import dataclass
 from skidway.kafka.types import TopicPartition
 
 AGAIN_AFTER_S = 2.0
@@ -397,7 +398,7 @@ class Inquiry:
         return tracked.reading(intent, data)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """The positions of the records that readers of the logs would take for repeats and drop."""
+        """The positions of the records that readers of the logs would drop as repeats."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
@@ -417,8 +418,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Adds a flight for a part, behind the flights of the file's earlier bytes. Returns the
-        part if it is sent.
+        """Adds a flight for a part, after the flights of the file's earlier bytes. Returns the part
+        if it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ from skidway.agent.batches.press import Pressed
 from skidway.agent.values.tracked import Flight
 from skidway.audit.counts.counts import Counts
 from skidway.audit.topic.messages import Certainty
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from skidway.agent import events
 from skidway.agent.batches.press import Press
+from skidway.agent.batches.range_records import RangeRecords
 from skidway.agent.batches.recipe import Recipe, with_refusal
 from skidway.agent.batches.records import Int64s
 from skidway.agent.batches.rejections import Rejections
@@ -24,7 +25,7 @@ from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
-from skidway.kafka.columns import decode_headers, unpack
+from skidway.kafka.columns import decode_batches, decode_headers, unpack
 from skidway.kafka.compression import Codec
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -32,8 +33,8 @@ from skidway.kafka.types import TopicPartition
 PRESSES_MAX = 64
 
 TOGETHER_BYTES = READ_BYTES
-"""Readings that have more bytes together are not pressed together, because the press needs much
-memory for each line that it rejects.
+"""The limit for the readings that are pressed together, in bytes. (The press needs much memory for
+each line that it rejects.)
 """
 
 
@@ -119,6 +120,19 @@ class Presses:
             assert origins is not None
             yield batch.tp, origins.first
 
+    def records(self, recipe: Recipe, readings: Sequence[Reading]) -> list[RangeRecords]:
+        """The records of readings, exactly as they are sent. Nothing is sent."""
+        press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
+        pressed = press.press(self._agent, readings, sources, self._bucket_ms)
+        found = []
+        for batch in pressed.batches:
+            rows = decode_batches([unpack(seal(batch.encoded))])
+            assert rows.origins is not None
+            source = sources[1] if batch.is_rejected else sources[0]
+            first, length = rows.origins.first, rows.origins.length
+            found.append(RangeRecords(source, first, length, rows.timestamps, rows.values))
+        return found
+
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
         """The outcome of those records of a file that were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
@@ -153,7 +167,7 @@ class Presses:
 
 
 def _begins_labels(one: Taken) -> bool:
-    """Whether the file's newest labels count from the beginning of this reading on."""
+    """Whether the file's newest labels apply from the beginning of this reading on."""
     labels = one.tracked.labels
     return bool(labels) and labels[-1].first == one.reading.intent.first
 

@@ -27,7 +27,7 @@ from skidway.agent import events
 from skidway.agent.delivery.outbound import Departure
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.state.changes import Changes
-from skidway.agent.values.tracked import TrackedFile
+from skidway.agent.values.tracked import Flight, TrackedFile
 from skidway.audit.counts.counts import Counts
 from skidway.kafka.types import TopicPartition
 
@@ -132,11 +132,12 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: the intents, the counts of their records, and the files, each
-    with the position that it had before.
+    """What one checkpoint passed: the flights, their intents, the counts of their records, and the
+    files, each with the position that it had before.
     """
 
     def __init__(self) -> None:
+        self.flights: list[Flight] = []
         self.intents: list[int] = []
         self.counts: list[Counts] = []
         self.moved: list[tuple[TrackedFile, int]] = []
@@ -146,7 +147,7 @@ class Passed:
         outcomes of the removed flights.
         """
         while tracked.flights and tracked.flights[0].is_done:
-            flight = tracked.flights.pop(0)
+            flight, tracked.flights = tracked.flights[0], tracked.flights[1:]
             outcome = flight.outcome
             assert outcome is not None
             tracked.checkpoint = flight.after
@@ -155,5 +156,6 @@ class Passed:
             tracked.tally.filtered += outcome.filtered_bytes
             tracked.tally.uncertain += flight.uncertain_bytes
             tracked.tally.lost += flight.lost_bytes
+            self.flights.append(flight)
             self.intents.append(flight.intent.sequence)
             self.counts.append(outcome.counts)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from itertools import pairwise
 
@@ -28,6 +28,7 @@ from skidway.agent.batches.recipe import Recipe
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.audit.counts.counts import Counts
+from skidway.dataclass import dataclass
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

@@ -17,7 +17,7 @@ the refused record wait only for the transaction that marks this intent. Without
 would send the refused record again after a crash. The record would then follow later records, and
 readers would drop it. The agent declares a record lost or uncertain only in the transaction in
 which the checkpoint passes the intent. If the agent crashes before that transaction, it looks for
-the record again, and may send the record again. A broker may then accept the record.
+the record again, and may send the record again. This time, the broker may accept it.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ The search reports the unreadable records as a hole, and the missing bytes are u
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from skidway.agent.delivery.read_back import Rows
 from skidway.audit.topic.messages import Certainty
+from skidway.dataclass import dataclass
 from skidway.kafka.types import TopicPartition
 
 

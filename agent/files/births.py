@@ -34,7 +34,7 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins the file id of a new file at its first byte, or behind the bytes that are skipped.
+        """Begins the file id of a new file at its first byte, or after the bytes that are skipped.
         Returns None if the file cannot be read.
 
         old: the known file with the same inode or the same bytes. may_double: how many of the new

@@ -28,7 +28,7 @@ from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
 """If a file still cannot be decompressed this many milliseconds after its last change, the agent
-treats it as damaged for ever.
+treats it as permanently damaged.
 """
 
 

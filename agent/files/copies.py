@@ -11,6 +11,8 @@ If the original was truncated before all of it was read, the agent reads the res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.generations import copied_from
 from skidway.agent.files.host import Handle, Host, shown
@@ -36,30 +38,33 @@ class Copies:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._born_at: dict[str, list[TrackedFile]] = {}
+        self._born_at: dict[str, TrackedFile | tuple[TrackedFile, ...]] = {}  # mostly one file
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
         """Adds a file id that is new, or that was known before the agent started."""
         for path in origins(tracked):
-            born_at = self._born_at.setdefault(path, [])
-            born_at.append(tracked)
-            del born_at[:-ORIGINALS_MAX]
+            self._keep(path, (*self.born_at(path), tracked)[-ORIGINALS_MAX:])
 
     def forget(self, tracked: TrackedFile) -> None:
         """Removes a file id that the agent forgets."""
         for path in origins(tracked):
-            others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
-            if others:
-                self._born_at[path] = others
+            self._keep(path, tuple(each for each in self.born_at(path) if each is not tracked))
+
+    def _keep(self, path: str, files: tuple[TrackedFile, ...]) -> None:
+        if files:
+            self._born_at[path] = files if len(files) > 1 else files[0]
+        else:
+            self._born_at.pop(path, None)
 
     def forget_gone(self, there: set[FileKey]) -> None:
         """Forgets those unread copies that are not among the files in `there`."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
-    def born_at(self, path: str) -> list[TrackedFile]:
+    def born_at(self, path: str) -> Sequence[TrackedFile]:
         """The newest file ids that began at a path (given as text), oldest first."""
-        return self._born_at.get(path, [])
+        found = self._born_at.get(path, ())
+        return found if isinstance(found, tuple) else (found,)
 
     def is_left_alone(self, found: Found, base: str) -> bool:
         """Whether a file is a copy of an original (a file first found at `base`), and the agent
@@ -97,7 +102,7 @@ class Copies:
         """Returns the file of which `found` may be a copy, and whether `found` has that file's
         bytes. The returned file was first found at `base`.
         """
-        originals = self._born_at.get(shown(base), []) if found.size else []
+        originals = self.born_at(shown(base)) if found.size else ()
         if not originals:
             return None, Answer.OTHER
         there = self._host.look(base)
@@ -114,7 +119,7 @@ class Copies:
             handle.close()
 
     def _compare(
-        self, handle: Handle, found: Found, originals: list[TrackedFile], place: FileKey | None
+        self, handle: Handle, found: Found, originals: Sequence[TrackedFile], place: FileKey | None
     ) -> tuple[TrackedFile | None, Answer]:
         for each in reversed(originals):
             if each.birth.key == found.key:

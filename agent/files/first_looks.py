@@ -6,10 +6,10 @@ has its first look at that time. The state remembers each pattern that had its f
 `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
 of `start_at` skips its bytes.
 
-Nor does a change of a pattern or of the topic. If any earlier pattern matches a path, the agent has
-looked at this path before. So an unknown file at this path appeared later, for example after a
-rotation, and is read whole. An unknown rotated file of this path is read whole, too, if it changed
-after the last look; older ones were left unread before, so they are skipped.
+A change of a pattern or of the topic skips no bytes either. If any earlier pattern matches a path,
+the agent has looked at this path before. So an unknown file at this path appeared later, for
+example after a rotation, and is read whole. An unknown rotated file of this path is read whole,
+too, if it changed after the last look; older ones were left unread before, so they are skipped.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ class FirstLooks:
 
     def is_first(self, source: TailedSource, found: Found) -> bool:
         """Whether the agent has not yet looked at any pattern that leads, or led, to this path."""
+        if all((source.topic, each.text) in self._seen for each in source.patterns):
+            return False  # which of them leads to the path does not matter
         looks = {(source.topic, each.text) for each in source.patterns if each.means(found.path)}
         if not looks or not self._seen.keys().isdisjoint(looks):
             return False
@@ -129,8 +131,8 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """The patterns that the agent has looked at since the last call for the first time, or for
-        the first time without an exclusion.
+        """The patterns that had their first look since the last call. A pattern also counts if it
+        had its first look since one of its exclusions was removed.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())

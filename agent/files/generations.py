@@ -35,7 +35,7 @@ _ENDING: Final = re.compile(r"\.[A-Za-z]\w*\Z")
 _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)", re.DOTALL)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
-_CACHED: Final = 1 << 14
+_CACHED: Final = 1 << 12
 """The results for this many names are cached, because each new listing of a directory contains the
 same names again."""
 

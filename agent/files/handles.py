@@ -39,7 +39,7 @@ class Handles:
         return len(self._open)
 
     def take_limit(self, limit: int) -> None:
-        """Takes another limit. If more files are open, closes some when it opens the next file."""
+        """Changes the limit. If more files are open, the next call of `keep` closes the surplus."""
         self._limit = limit
 
     def held(self, file: int) -> Handle | None:

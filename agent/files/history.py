@@ -205,9 +205,9 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. If no look has
-        found a file at the path, the answer is yes if a generation in `fresh` is older than every
-        known file of the path. (Events may have shown known files to the agent.)
+        """Whether files that are younger than the newest known file may be gone. If no earlier look
+        has found a file at the path, the answer is yes if `fresh` has a generation that is older
+        than every known file of the path. (The agent may know such files from events.)
         """
         before = look.before.get(base)
         if before is None:
@@ -249,8 +249,8 @@ class History:
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
         """Whether the file had the same name at the last look. If the file is a copy with bytes
-        that a truncation removed, the answer is no, because the copy was made before the
-        truncation: the last look may have seen the copy before the truncation happened.
+        that a truncation removed, the answer is no in any case: a copy is made before the
+        truncation, so the last look may have come between the two.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False

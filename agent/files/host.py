@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol
 
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.values.found import FileKey, Found
+from skidway.dataclass import dataclass
 
 
 class Status(NamedTuple):
@@ -112,4 +113,5 @@ class Host(Protocol):
 
 def shown(path: str) -> str:
     """A path as text for people. Bytes that are not UTF-8 are escaped."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return path if text == path else text  # no copy: there may be 20,000 paths

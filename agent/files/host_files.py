@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.news import News
 from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
+from skidway.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from skidway.agent.files.sources import Member, TailedSource, Views, is_meant
 from skidway.agent.files.stillness import Restless, Seen
 from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
+from skidway.dataclass import dataclass
 
 SLACK_MS: Final = 5_000
 """A generation is a rotated file. If a generation changed after the last look, its time of change
@@ -55,15 +56,16 @@ class Findings:
 
 @dataclass(slots=True)
 class Place:
-    """One directory, as the last look found it. changed_ns: None if the directory must be listed
-    again.
+    """One directory, as the last look without changing names found it. changed_ns: None if the
+    directory must be listed again.
 
     lay: the files that were at the meant paths (the paths that a pattern matches).
     anchors: for each meant path without a file, the path's newest known file.
-    seen: the names, inodes and times of birth that a rotation would change.
-    restless: what later looks found, if names were being changed during all of them.
-    unknown: the inodes of compressed files that may contain known files, as long as this is not
-        decided.
+    unjudged: the members that the next look judges as if they were new.
+    restless: what the looks since then found; None if there were no such looks. Names were changing
+        during all of these looks.
+    unknown: the inodes of compressed files of which the agent does not know yet whether they
+        contain known files.
     """
 
     changed_ns: int | None = None
@@ -72,9 +74,13 @@ class Place:
     lay: dict[str, Found] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     anchors: dict[str, Found] = field(default_factory=dict)
-    seen: Seen = frozenset()
+    unjudged: dict[str, Member] = field(default_factory=dict)
     restless: Restless | None = None
     unknown: frozenset[int] = frozenset()
+
+    def seen(self) -> Seen:
+        """What that look found (see `Look.seen`)."""
+        return _seen({**self.members, **self.unjudged}, self.lay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +131,7 @@ class Look:
         """All names, inodes and times of birth that a rotation would change in the directory. Times
         of birth are included, because the newest file may have the inode of a deleted file.
         """
-        names = ((name, member.inode) for name, member in self.members.items())
-        here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
-        return frozenset([*names, *here])
+        return _seen(self.members, self.here)
 
     def is_judged(self, base: str) -> bool:
         """Whether the look must decide what became of the files at a path. The look must do so in
@@ -204,6 +208,12 @@ class Look:
     def miss(self, index: int, path: str, reason: str, found: Found | None = None) -> None:
         """See `Findings.miss`."""
         self.moment.findings.miss(self.moment.sources[index], path, reason, found)
+
+
+def _seen(members: Mapping[str, Member], here: Mapping[str, Found]) -> Seen:
+    names = ((name, member.inode) for name, member in members.items())
+    files = ((path, (found.key, found.born_ns)) for path, found in here.items())
+    return frozenset([*names, *files])
 
 
 def _oldest_ms(found: Found | None) -> int | None:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.topic.messages import Certainty
+from skidway.dataclass import dataclass
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class News:
     born: list[TrackedFile] = field(default_factory=list)
     set_apart: list[SetApart] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
-    forgotten: list[int] = field(default_factory=list)
+    forgotten: list[TrackedFile] = field(default_factory=list)
     doubts: Counter[str] = field(default_factory=Counter)
 
     def take(self) -> News:

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -60,17 +61,19 @@ class OpenFile:
         os.close(self.descriptor)
 
 
-_BIRTHS_MAX: Final = 100_000
+_SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
-    """Implements `Host` for this machine. Owns a cache of birth times; each entry is valid until
-    its inode changes.
+    """Implements `Host` for this machine. Owns what it last saw at each path, with the time at
+    which the inode had changed. As long as nothing changes, each look returns the same objects: an
+    agent that watches 20,000 quiet files makes and keeps no second description of them.
     """
 
     def __init__(self) -> None:
-        self._births: dict[FileKey, tuple[int, int | None]] = {}
+        self._seen: dict[str, Found] = {}
+        self._inode_changed: dict[str, int] = {}  # only times other than `changed_ns` of the file
         self._plain_sizes = PlainSizes()
 
     def open(self, path: str) -> Handle:
@@ -168,10 +171,27 @@ class OperatingSystem:
         except OSError as error:
             scan.unreadable.append((path, error.strerror or str(error)))
             return None
+        size, before = self._size(real_path, status), self._seen.get(path)
         key = _key(status)
-        born_ns = self._born_ns(path, key, status)
-        size = self._size(real_path, status)
-        return Found(path, key, size, status.st_mtime_ns, born_ns, real_path)
+        if before is not None and before.key == key:
+            key = before.key
+            # If a new file gets the inode, the time of the inode's change is another one.
+            if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
+                found = Found(path, key, size, status.st_mtime_ns, before.born_ns, real_path)
+                return before if found == before else self._note(found, status)
+        born_ns = born_at(path, status.st_ino)
+        return self._note(Found(path, key, size, status.st_mtime_ns, born_ns, real_path), status)
+
+    def _note(self, found: Found, status: os.stat_result) -> Found:
+        if len(self._seen) >= _SEEN_MAX:
+            self._seen.clear()
+            self._inode_changed.clear()
+        self._seen[found.path] = found
+        if status.st_ctime_ns == found.changed_ns:
+            self._inode_changed.pop(found.path, None)
+        else:
+            self._inode_changed[found.path] = status.st_ctime_ns
+        return found
 
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
         """The plain size of a compressed file; None if only its name looks compressed."""
@@ -194,19 +214,6 @@ class OperatingSystem:
         if size is None:
             return UNMEASURED
         return DAMAGED if isinstance(size, OSError) else size
-
-    def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
-        """The time of birth. Asks the operating system again if the inode has changed since the
-        last answer. If a new file gets the inode, the inode counts as changed too.
-        """
-        known = self._births.get(key)
-        if known is not None and known[0] == status.st_ctime_ns:
-            return known[1]
-        if len(self._births) >= _BIRTHS_MAX:
-            self._births.clear()
-        born_ns = born_at(path, status.st_ino)
-        self._births[key] = status.st_ctime_ns, born_ns
-        return born_ns
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
@@ -235,10 +242,16 @@ def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
     return path if real == directory else os.path.join(real, name)
 
 
+@lru_cache(64)
+def _shared(device: int) -> int:
+    """The same number as one object for all files of a device."""
+    return device
+
+
 def _key(status: os.stat_result) -> FileKey:
     device, inode = status.st_dev, status.st_ino
     if device < _LIMIT and inode < _LIMIT:
-        return FileKey(device, inode)
+        return FileKey(_shared(device), inode)
     return FileKey(_signed(device), _signed(inode))
 
 

@@ -13,7 +13,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from skidway.dataclass import dataclass
 
 Unreadable = list[tuple[str, str]]
 

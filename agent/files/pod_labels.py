@@ -1,15 +1,15 @@
 """Decides which labels the records of a file get, and from which position on.
 
-The labels of a pod stand in a file that another program writes (`pod_metadata`). If that file is
+The labels of a pod are in a file that another program writes (`pod_metadata`). If that file is
 missing, cannot be read, or does not name the pod of a log, the log's records keep the labels that
-the log had last. At first these are none. So no log waits for labels, and the last lines of a
+the log had last. A log begins without labels. So no log waits for labels, and the last lines of a
 deleted pod have the same labels as the lines before them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from skidway.agent.files import pod_metadata
@@ -25,12 +25,13 @@ from skidway.agent.values.labels import (
     labels_at,
 )
 from skidway.agent.values.tracked import TrackedFile
+from skidway.dataclass import dataclass
 
 LOOK_EVERY_S: Final = 1.0
 """Seconds between two looks at a file with labels."""
 
 NAMED_MAX: Final = 100_000
-"""How many logs without labels are remembered, so that each is named only once."""
+"""The agent remembers at most this many logs without labels, to report each log only once."""
 
 MISSING: Final = "it is missing, or is no regular file"
 CHANGING: Final = "it changes while it is read"
@@ -38,8 +39,8 @@ CHANGING: Final = "it changes while it is read"
 
 @dataclass(slots=True)
 class _File:
-    """The newest content of a file with labels that could be read. seen: the file when it was read
-    last. fault: why it cannot be read now.
+    """A file with labels: its newest content that could be read. seen: the file when the agent last
+    looked at its content. fault: why the file cannot be read now.
     """
 
     metadata: Metadata = field(default_factory=dict)
@@ -49,7 +50,8 @@ class _File:
 
 
 class PodLabels:
-    """Owns the contents of the files with labels, and what is not told about them yet."""
+    """Owns the contents of the files with labels, and the news that `take_news` has not returned
+    yet."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -63,13 +65,13 @@ class PodLabels:
         return sum(each.fault is not None for each in self._files.values())
 
     def take_news(self) -> list[Unlabelled | Unreadable]:
-        """What became known since the last call."""
+        """The news since the last call."""
         news, self._news = self._news, []
         return news
 
     def note(self, tracked: TrackedFile, source: LabelSource, now: float) -> None:
-        """Called before an intent is made. If the file's labels have changed, notes that the new
-        ones count from the read position on.
+        """Called before an intent is made. If the log's labels have changed, the new labels apply
+        from the read position on.
         """
         position = tracked.read_position
         before = labels_at(tracked.labels, position)
@@ -115,9 +117,7 @@ def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, 
 
 
 class _Unread(Exception):
-    """The file cannot be read. seen: the file that cannot be read, if it will stay so until it
-    changes.
-    """
+    """The file cannot be read. seen: the file, if reading it again is useless until it changes."""
 
     def __init__(self, reason: str, seen: Found | None = None) -> None:
         super().__init__(reason)
@@ -125,7 +125,7 @@ class _Unread(Exception):
 
 
 def _read(host: Host, location: str, seen: Found | None) -> tuple[Found, Metadata] | None:
-    """The file's content; None if it is the file that was seen before. Raises _Unread."""
+    """The file and its content; None if the file has not changed since `seen`. Raises _Unread."""
     try:
         found = host.look(location)
     except ValueError as error:  # for example, a path with a character NUL

@@ -23,8 +23,9 @@ import yaml
 
 METADATA_BYTES_MAX: Final = 16 << 20
 YAML_BYTES_MAX: Final = 64 << 10
-"""YAML takes much longer than JSON, and the agent reads no logs meanwhile. The loader is the one in
-Python, because that in C may overflow the stack.
+"""Larger YAML files are refused. YAML takes much longer to read than JSON, and the agent reads no
+logs meanwhile. The agent uses PyYAML's reader in Python, because the reader in C may overflow the
+stack.
 """
 
 TEXT_CHARACTERS_MAX: Final = 1_024
@@ -47,8 +48,8 @@ class MetadataRefused(Exception):
 
 
 def keys_of(path: str) -> tuple[str, ...]:
-    """The keys under which the labels of a log may stand, the most exact one first. Empty if the
-    path is neither kubelet's nor Docker's.
+    """The keys that may have the labels of a log, the most exact key first. Empty if the path is
+    neither kubelet's nor Docker's.
     """
     found = _PODS.search(path) or _CONTAINERS.search(path)
     if found is not None:
@@ -78,7 +79,7 @@ def read(data: bytes) -> Metadata:
             for key, labels in document.items()
             if isinstance(labels, dict)
         }
-    except ValueError as error:  # a number in hexadecimal digits may be too long to be written
+    except ValueError as error:  # Python refuses to write a very long integer as text
         raise MetadataRefused(f"it has a value that is no label: {error}"[:200]) from error
 
 

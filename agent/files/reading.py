@@ -16,7 +16,6 @@ keeps only the head.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.endings import CHANGED
@@ -30,6 +29,7 @@ from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
+from skidway.dataclass import dataclass
 
 TURN_BYTES = 2 << 20
 """The most bytes of all files together that one turn promises. The last reading of the turn may
@@ -45,7 +45,8 @@ in a record's origin has only 32 bits.
 """
 
 HOLE_PIECES = 4
-"""How many pieces of READ_BYTES of a hole one turn scans. A hole is a run of NUL bytes."""
+"""One turn scans at most this many pieces of a hole (a run of NUL bytes). A piece has
+READ_BYTES."""
 
 CLOSE_EVERY_S = 0.5
 """Seconds between two searches for files that are idle and can be closed."""
@@ -157,6 +158,8 @@ class FileReader:
             tracked = self._ready.pop(next(iter(self._ready)))
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
+            if tracked.is_replaying:
+                continue  # its next bytes are promised already; a later look wakes it again
             one = None
             if self._may_read(tracked):
                 one = self._read_one(tracked, now, read_ms, sequence + len(taken) + 1)
@@ -167,6 +170,8 @@ class FileReader:
                 taken.append(one)
             elif self._ready.pop(tracked.file, None) is not None:
                 later.append(tracked)  # this turn has looked at it, and found nothing to send
+        if not self._ready:
+            self._ready = {}  # an emptied dictionary keeps its memory
         for tracked in later:
             self.wake(tracked)
         return taken
@@ -242,9 +247,10 @@ class FileReader:
         framer = self._source(tracked).manner_of(tracked, handle).framer
         end = framer.whole_records_end(body)
         if end == 0 and len(body) == READ_BYTES:
-            crc, prefix = crc_of(body), crc_of(body, tracked.read_crc)
             is_hole = nul_bytes(body) == len(body)
-            tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:], is_hole)
+            used = body if is_hole else body[: framer.lines.size_before_nuls(body)]
+            crc, prefix = crc_of(used), crc_of(used, tracked.read_crc)
+            tracked.long_line = LongLine(len(used), crc, prefix, used[-GUARD_BYTES:], is_hole)
             self.wake(tracked)
             return None
         if end == 0:
@@ -310,7 +316,7 @@ class FileReader:
             if not self._note(tracked, handle.status(), now):
                 return None
             end = _end_in(piece, lines, is_hole=line.is_hole)
-            used = piece[: len(piece) - len(piece) % lines.unit if end is None else end]
+            used = piece[: _scanned(piece, lines, is_hole=line.is_hole) if end is None else end]
             line = _extended(line, used)
             tracked.long_line = line
             if used:
@@ -323,7 +329,10 @@ class FileReader:
             if used:
                 self.wake(tracked)
             return None
-        head = handle.read(READ_BYTES, tracked.read_position)
+        if end is None and not (used or line.is_hole):
+            # The NULs at the end of the piece begin no hole, so they belong to the line.
+            line = _extended(line, piece[: len(piece) - len(piece) % lines.unit])
+        head = handle.read(min(READ_BYTES, line.scanned), tracked.read_position)
         tracked.long_line = None
         self.wake(tracked)
         end = tracked.read_position + line.scanned
@@ -354,7 +363,7 @@ class FileReader:
                 self._due[tracked.file] = due
 
     def _flush_s(self, tracked: TrackedFile) -> float:
-        """How long the file must not change before its last record is read without its end."""
+        """How long the file must not change before the agent takes its last record as it is."""
         flush_s = self._source(tracked).flush_s
         return self._idle_flush_s if flush_s is None else flush_s
 
@@ -376,6 +385,14 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
         return lines.end_inside(piece)
     end = nul_bytes(piece) // lines.unit * lines.unit
     return end if len(piece) - end >= lines.unit else None
+
+
+def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
+    """How many bytes of a piece, in which a long line or hole does not end, certainly belong to it.
+    NULs at the end of a line's piece are read again with the next piece, because a hole may begin
+    with them.
+    """
+    return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 
 
 def _extended(line: LongLine, used: bytes) -> LongLine:

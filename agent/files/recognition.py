@@ -1,10 +1,10 @@
 """Decides what a file on the host is: a new file, a known file, a copy, another file with a known
 inode, or a known file that was rewritten.
 
-A `Sighting` describes a found file, and says why the file matters. It comes from a look (tracking),
-or from the reader if a file's bytes are not those that were read before. One decision may require
-another decision: about the known file that a compressed file contains, about the original of a
-copy, or about the successor of a replaced file.
+A `Sighting` describes a found file, and says why the file matters. Looks make sightings (tracking),
+and so does the reader if a file's bytes are not those that were read before. One decision may
+require another decision: about the known file that a compressed file contains, about the original
+of a copy, or about the successor of a replaced file.
 """
 
 from __future__ import annotations
@@ -112,6 +112,29 @@ class Recognition:
             self._see_another(tracked, sighting, answer)
         else:
             self._see_same(tracked, sighting)
+
+    def is_at_rest(self, found: Found, number: int) -> bool:
+        """Whether `see` would change nothing: the file at a meant path is as the last look found
+        it, and all of it is read. For a quiet file, a look does no more than ask this question.
+
+        number: the index of the source.
+        """
+        tracked, source = self._known.at(found.key), self._sources[number]
+        return (
+            tracked is not None
+            and tracked.state is FileState.OPEN
+            and tracked.is_seen
+            and not tracked.rotated
+            and tracked.written is None
+            and found.changed_ns == tracked.changed_ns
+            and found.size == tracked.size == tracked.read_position == tracked.promised
+            and found.real_path == tracked.location
+            and found.path == tracked.meant == tracked.birth.path
+            and found.born_ns == tracked.birth.born_ns
+            and number == tracked.source
+            and (tracked.birth.topic, tracked.birth.topic_id) == (source.topic, source.topic_id)
+            and not self._unopened.has(found.key)
+        )
 
     def see_generation(self, sighting: Sighting) -> None:
         """Handles a generation, that is, a rotated file to which no pattern leads. The file may

@@ -298,9 +298,10 @@ class Rotations:
             self._again |= moment.reborn.intersection(here)
             del moment.findings.unseen[said:]
             return  # the directory was read while names changed
-        members = look.members
+        members, again = look.members, {}
         if place.restless is not None:
-            members = {name: each for name, each in members.items() if name not in unjudged}
+            again = {name: each for name, each in members.items() if name in unjudged}
+            members = {name: each for name, each in members.items() if name not in again}
         is_clean = changed_ns < (moment.now_ms - CLEAN_AFTER_MS) * 1_000_000
         self._places[directory] = Place(
             changed_ns if is_clean else None,
@@ -309,7 +310,7 @@ class Rotations:
             here,
             members,
             anchors,
-            look.seen(),
+            again,
             unknown=frozenset(look.unknown),
         )
 
@@ -334,7 +335,7 @@ class Rotations:
         is_still = changed_ns < (moment.now_ms - STILL_MS) * 1_000_000
         if is_still and changed_ns == self._host.changed(look.directory):
             return False
-        before = place.restless or Restless(moment.now, place.seen, place.looked_ms)
+        before = place.restless or Restless(moment.now, place.seen(), place.looked_ms)
         again = look_again(before, look.seen(), moment.now, moment.now_ms)
         if again is None:
             return False
@@ -404,7 +405,7 @@ class Rotations:
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
         """The found file, at its present path. None if the file is gone, even if another file has
-        its inode by now. None also if a pattern matches the present path, because a file at such a
+        its inode by now. Also None if a pattern matches the present path, because a file at such a
         path is no generation.
         """
         there = self._host.look(found.real_path)

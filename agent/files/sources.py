@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from skidway.agent.files.generations import generation
@@ -17,6 +17,7 @@ from skidway.agent.parsing.byte_order import UTF_16BE, order_of
 from skidway.agent.parsing.framing import Framer, LineFramer
 from skidway.agent.values.labels import LabelSource
 from skidway.agent.values.tracked import TrackedFile
+from skidway.dataclass import dataclass
 
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -35,12 +36,13 @@ class TailedSource:
     """A source, the topic to which its lines go, and the recipe for the bytes that are read from
     now on.
 
-    framer: divides the bytes into records. flush_s: how long a file must not change before its last
-    record is read without its end; None for the agent's `idle.flush.ms`. big_endian: how files are
-    read that begin with a big-endian byte order mark; None if the mark does not matter.
+    framer: divides the bytes into records. flush_s: how long a file must not change before the
+    agent takes its last record as it is; None for the agent's `idle.flush.ms`. big_endian: how
+    files are read that begin with a big-endian byte order mark; None if the mark does not matter.
     starts_at_end: whether the agent skips what files contain when it first looks at their pattern.
     ignore_older_ms: files that changed longer ago are not read; None if all files are read.
     labels: where the labels of pods come from; None if the records need no labels.
+    deleted_after_ms: how long after its making the host deletes a file; None if it is not known.
     """
 
     topic: str
@@ -53,6 +55,7 @@ class TailedSource:
     starts_at_end: bool = False
     ignore_older_ms: int | None = None
     labels: LabelSource | None = None
+    deleted_after_ms: int | None = None
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
         """How a file is read. With `encoding: utf-16`, the file's first two bytes decide. Raises
@@ -88,11 +91,11 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the paths under which patterns reach the directory. links: by name in the
-    directory, the path of the link that leads to the name. If the name may be the name of a
-    generation of other names, `links` also contains the link's path under each of these other
-    names. numbered: for names with numbers, the link's path by the name's `shape`; the shape is
-    used because the next log has another number (kubelet's `0.log`, `1.log`).
+    directories: the paths under which patterns reach the directory. links: for a name in the
+    directory, the path of the link that leads to it. If rotation may have made this name from
+    another name, `links` has the link's path under the other name, too. numbered: the links that
+    lead to names with numbers, by the `shape` of the name, because the next log has another number
+    (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)

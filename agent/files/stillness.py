@@ -10,8 +10,9 @@ it never delays the log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from skidway.dataclass import dataclass
 
 STILL_MS: Final = 50
 """If the directory changed during a look, or less than this many milliseconds before a look, the

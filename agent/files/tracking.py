@@ -115,6 +115,11 @@ class Tracker:
         return self._endings.ended
 
     @property
+    def unopened(self) -> list[UnopenedFile]:
+        """The files that could not be opened yet."""
+        return self._unopened.all()
+
+    @property
     def unreadable(self) -> dict[str, dict[str, str]]:
         """For each topic and each path that could not be looked into, the reason."""
         return self._unreadable.by_topic
@@ -168,9 +173,9 @@ class Tracker:
             self._known.renumber(tracked, key)
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
-        """Takes other sources while the agent runs. As after a start with these sources, the next
-        look ends the ids of the files whose paths no source's pattern matches any more, and the ids
-        of the files whose topic is another topic now.
+        """Takes other sources while the agent runs. The next look then ends two kinds of file ids,
+        as it does after a start with these sources: ids of files whose paths no pattern matches any
+        more, and ids of files that now belong to another topic.
         """
         self.sources[:] = sources
         for tracked in self.files.values():
@@ -198,7 +203,7 @@ class Tracker:
         """Adds a flight (an intent under way). Its bytes are being sent, or they are declared lost
         or uncertain and wait for the flights before them.
         """
-        tracked.flights.append(flight)
+        tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
 
     def finish(self, tracked: TrackedFile) -> None:
@@ -265,6 +270,7 @@ class Tracker:
         if now >= self._forget_at:
             self._forget_at = now + FORGET_AFTER_S
             self._forget(keys, now)
+        self._directories.forget()  # directories may change now, and a listing takes memory
 
     def look(self, path: str, now: float) -> bool:
         """Looks at one path. Returns True if the path now leads to another file, or to no file. In
@@ -299,7 +305,8 @@ class Tracker:
                     linked[found.real_path] = found.path
                 if found.key not in keys:
                     keys.add(found.key)
-                    self._recognition.see(self._sighting(found, index, now))
+                    if not self._recognition.is_at_rest(found, index):
+                        self._recognition.see(self._sighting(found, index, now))
         self.first_looks.end_look(self.sources)
         self._linked = linked
         self.linked_directories = frozenset(os.path.dirname(path) for path in linked)
@@ -401,8 +408,8 @@ class Tracker:
             self._see_generation(Sighting(found, index, source, now, file.meant, file.may_begin))
 
     def _disown_unopened(self, file: UnopenedFile) -> None:
-        """Declares an unopened file lost that no source means any more, unless all of its bytes
-        would have been skipped.
+        """Declares the loss of an unopened file if no source's pattern matches its path any more.
+        If all of its bytes would have been skipped, nothing is lost.
         """
         if file.skip is not None and file.skip == file.found.size:
             self._unopened.remove(file.found.key)
@@ -514,7 +521,7 @@ class Tracker:
                 if self._may_be_compressed(tracked) or self._mounts.may_come_back(tracked, now):
                     continue
             self._known.forget(tracked)
-            self.news.forgotten.append(tracked.file)
+            self.news.forgotten.append(tracked)
 
 
 def _by_birth(tracked: TrackedFile) -> tuple[int, int]:

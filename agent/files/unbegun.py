@@ -1,9 +1,9 @@
 """Remembers the files without a file id: empty files, and files that are too old to be read.
 
 Such a file may be at a meant path (a path that a pattern matches), or may be an empty rotated file
-to which its program may still write. The state stores these files. If one of them is written and
-rotated while no agent runs, only the state shows that it was the file at the path, so that its
-bytes are new.
+to which its program may still write. The state stores these files. A program may write to such a
+file, and rotate it, while no agent runs. Then only the state shows that the rotated file was at the
+path before, and that its bytes are therefore new.
 """
 
 from __future__ import annotations

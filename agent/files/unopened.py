@@ -67,7 +67,7 @@ class Unopened:
 
     def skip_of(self, sighting: Sighting) -> int | None:
         """How many of a file's first bytes are skipped; None if no bytes are skipped. If an earlier
-        look could not open the file, the number is the one that this look noted.
+        look could not open the file, returns the number that the earlier look noted.
         """
         found = sighting.found
         before = self._files.get(found.key)

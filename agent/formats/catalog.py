@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import yaml
 
-from skidway.agent.formats import log4j, python_logging
 from skidway.agent.settings import (
     AgentSettings,
     MultilineSettings,
@@ -19,6 +17,7 @@ from skidway.agent.settings import (
     SourceSettings,
     TimestampSettings,
 )
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 
@@ -44,8 +43,8 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as a document. It gives time and first line as `timestamp` and `multiline` of
-        a source.
+        """The format as a document. The document has the time and the first line as a source's
+        settings `timestamp` and `multiline`.
         """
         entry: dict[str, Any] = {"what": self.what}
         if self.pattern is not None:
@@ -99,6 +98,8 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name, in the order of the catalog."""
+    from importlib.resources import files  # late: it takes 10 ms, and few sources name a format
+
     text = files(__package__ or "").joinpath("catalog.yml").read_text()
     document: dict[str, dict[str, Any]] = yaml.safe_load(text)
     return {name: _read(name, entry) for name, entry in document.items()}
@@ -136,6 +137,8 @@ def of_source(source: SourceSettings) -> SourceSettings:
 
 def _of_layout(source: SourceSettings) -> SourceSettings:
     """The source, with a regular expression in place of its conversion pattern."""
+    from skidway.agent.formats import log4j, python_logging  # late: few sources need them
+
     assert source.parser.pattern is not None  # the settings make sure
     try:
         layout = (

@@ -106,17 +106,17 @@ def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
         return [piece, Piece(piece.at, "", _BLANKS, "mark")]
     blanks = _BLANKS
     if piece.regex.endswith(f"{TEXT})") and width <= _REPEATS_MAX:
-        # the text may be empty; then the blank that follows in the pattern is none of these blanks
+        # If the text is empty, the blank after it in the pattern must not count as padding.
         blanks = f" {{0,{width}}}"
     return [Piece(piece.at, "", blanks, "mark"), piece]
 
 
 def settled(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, such that blanks of a width never become a part of a text behind them.
+    """The pieces, changed so that the blanks that pad a text never become a part of the next text.
 
     Otherwise, `INFO  Cart - a - b` could be read in two ways by the pattern `%-5p %X{id} %c - %m`:
-    with the id `Cart -`, or with an empty id. Texts that may be empty do not begin with a blank
-    here. A word between two blanks is not empty.
+    with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty does
+    not begin with a blank, and a word between two blanks is not empty.
     """
     found: list[Piece] = []
     is_behind = False
@@ -137,7 +137,7 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether a text that may be empty comes next, behind blanks, and something comes after it."""
+    """Whether the next piece after blanks is a text that may be empty, and not the last piece."""
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex
 

@@ -5,7 +5,7 @@ r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings
 
 Each directive becomes a group; the module `directives` has the groups' names. Colors and
 parentheses only enclose other directives, and become no groups. If a directive's value is any text,
-the value ends where the literal text behind the directive begins. So two such directives cannot
+the value ends where the literal text after the directive begins. So two such directives cannot
 follow one another. The message takes the rest of the record, so a stack trace is a part of the
 message. If log lines of a pattern cannot be divided into its directives again, the pattern is
 refused; the error message marks the place in the pattern.
@@ -58,7 +58,7 @@ def compiled(pattern: str) -> Layout:
     for index, piece in enumerate(pieces):
         if piece.kind == "trace":
             compiler.groups.refuse(
-                piece.at, f"%{piece.name} can only be behind the message, at the end"
+                piece.at, f"%{piece.name} can only be after the message, at the end"
             )
         if piece.kind == "text" and piece.name in ("m", "msg", "message"):
             is_last = all(each.kind == "mark" for each in pieces[index + 1 :])
@@ -86,7 +86,7 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """The place behind the bracket that closes the curly bracket at `at`; -1 if none closes it."""
+    """The place after the bracket that closes the curly bracket at `at`; -1 if none closes it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -167,7 +167,7 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """The texts of the curly brackets that follow one another at a place, and the place behind
+        """The texts of the curly brackets that follow one another at a place, and the place after
         the last bracket.
         """
         found = []

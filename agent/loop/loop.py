@@ -26,7 +26,7 @@ the records of the transaction's intents.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from skidway.agent import events
 from skidway.agent.accounts.leaving import obstacles
@@ -43,6 +43,7 @@ from skidway.agent.state.database import StateDatabase, StateFull
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.agent.values.tracked import FileState
+from skidway.dataclass import dataclass
 from skidway.kafka.client import Delivery
 from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
@@ -98,7 +99,9 @@ class Loop:
         self._refused = parts.refused
         self._replay = parts.replay
         self._accounts = parts.accounts
+        self._backlogs = parts.backlogs
         self._register = parts.register
+        self._sampler = parts.sampler
         self._first: Changes | None = parts.first
         self._unwritten: _Turn | None = None
         self.update(destinations)
@@ -161,6 +164,7 @@ class Loop:
         self.update(destinations)
         self.tracker.take_sources([each.tailed() for each in destinations])
         self._accounts.take_settings(settings)
+        self._sampler.take_settings(settings)
         self._handles.take_limit(settings.max_open_files)
         self._presses.take_codec(Codec[settings.compression_type.upper()])
         self.rejections.share_max = settings.rejected_share_max
@@ -334,6 +338,7 @@ class Loop:
         self._mind_news(changes, now_ms)
         self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets)
         self._account(changes, now, now_ms)
+        self._sampler.turn(now, now_ms, changes)
         changes.put_files(self.tracker.take_changed())
         if (unopened := self.tracker.take_unopened()) is not None:
             changes.put_unopened(unopened)
@@ -396,6 +401,7 @@ class Loop:
         self._accounts.passed(passed.counts, changes)
         for record in self._refused.passed(passed.intents):
             self._accounts.lose(record, now_ms, changes, lines=1)
+        self._sampler.passed(passed.flights, now_ms, changes)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
         """Makes deltas, daily announcements, seals and heartbeats, each when it is due."""
@@ -404,6 +410,7 @@ class Loop:
         self._register.repeat(now, now_ms)
         self._accounts.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
         self._accounts.prove_life(number, now, now_ms)
+        self._backlogs.tell(self.reader.limit_of, self._accounts.number, now, now_ms)
 
     # --- files ----------------------------------------------------------------------------------
 
@@ -435,4 +442,5 @@ class Loop:
             self._accounts.lose(range_, now_ms, changes)
         for unseen in news.unseen:
             self._accounts.lose_unseen(unseen, now_ms, changes)
-        self._accounts.forget(set(news.forgotten), changes)
+        self._accounts.forget({tracked.file for tracked in news.forgotten}, changes)
+        self._backlogs.gone(news.forgotten, now_ms)

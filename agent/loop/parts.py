@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from skidway.agent.accounts.accounts import Accounts
+from skidway.agent.accounts.backlog import Backlogs
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.accounts.register import Register
 from skidway.agent.batches.press import AHEAD_MS_MAX
@@ -26,6 +27,7 @@ from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.reading import FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
+from skidway.agent.sampling.sampler import Sampler
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase
@@ -33,6 +35,7 @@ from skidway.agent.values.intents import Intent, Numbers
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.topic.messages import Bounds, Sender, Tier
 from skidway.clock import Clock
+from skidway.dataclass import dataclass
 from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
@@ -75,7 +78,9 @@ class Parts:
     refused: Refused
     replay: Replay
     accounts: Accounts
+    backlogs: Backlogs
     register: Register
+    sampler: Sampler
     first: Changes
 
 
@@ -143,6 +148,12 @@ class _Maker:
         accounts.open(state, clock.time_ms(), first)
         tracker.has_lost = accounts.has_lost
         register = Register(state.agent, self._topics, mail, tracker, reader, self._handles)
+        sampler = Sampler(
+            state.agent, self._around.host_name, settings, presses, tracker, self._handles, mail,
+            state.drawn() if settings.sample_ranges else (),
+        )  # fmt: skip
+        if not settings.sample_ranges:
+            first.forget_all_drawn()
         tracker.news.born += beginning.unannounced(self._files, mail)
         return Parts(
             mail=mail,
@@ -160,7 +171,9 @@ class _Maker:
             refused=refused,
             replay=replay,
             accounts=accounts,
+            backlogs=Backlogs(self._sender(), mail, tracker, self._handles),
             register=register,
+            sampler=sampler,
             first=first,
         )
 

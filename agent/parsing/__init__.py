@@ -12,14 +12,24 @@ result for a line does not depend on other lines. If the line is parsed again la
 the same. A line that cannot be parsed becomes a Reject with a reason from a closed set. Parsers
 never drop such a line, and never raise an error for it.
 
-Read the modules in this order: byte_order (code units and byte order marks of encodings), framing
-(where each record begins and ends), lines (bytes to Arrow), parser (the interface of parsers),
-timestamps (event times), text_fields (converts texts to the types of fields), and the parsers raw,
-regex (with delimited, a faster way for simple patterns), csv_lines, json_lines (misfits: where a
-value does not fit its field), prefixed_json (an object behind a prefix) and logfmt (with
-key_values, which cuts its lines). Then read containers (takes a container's lines out of its
-runtime's lines), multiline (records of several lines), added_fields (fields from the path and the
-settings), replayed (repaired lines with the origins of their rejects), replacing, which wraps
-another parser for lines that are not UTF-8, and derived, which makes a schema for sources that name
-no schema. `skidway.agent.batches.parsers` picks the parser of a source.
+Modules in reading order. `skidway.agent.batches.parsers` picks the parser of a source.
+
+byte_order     code units and byte order marks of encodings
+framing        where each record begins and ends
+lines          makes Arrow arrays of lines from bytes
+parser         the interface of parsers
+timestamps     parses event times
+text_fields    converts texts to the types of fields
+raw, regex     parsers; delimited: a faster way than regex for simple patterns
+csv_lines      a parser
+json_lines     a parser; aliases: other names of members; time_members: times inside objects;
+               misfits: where a value does not fit its field
+prefixed_json  a parser for a JSON object after a prefix
+logfmt         a parser; key_values: cuts its lines into keys and values
+containers     takes a container's lines out of its runtime's lines; runtimes: the runtimes' names
+multiline      joins lines into records; joins: the rules for joining, as the settings name them
+added_fields   fields from the path, from settings and from labels
+replayed       parses repaired lines, with the origins of their rejects
+replacing      wraps another parser, and replaces bytes that its encoding does not have
+derived        makes a schema for a source that names no schema
 """

@@ -9,7 +9,6 @@ fields stay the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,14 +16,6 @@ from pyarrow import types
 
 from skidway.agent.parsing.framing import Int64s
 from skidway.errors import ConfigurationRefused
-
-KUBERNETES: Final = (
-    r"/pods/(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_[^/]*/(?P<container>[^/]+)/[^/]+$",
-    r"/containers/(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_(?P<container>[^/]+)-[0-9a-f]{64}\.log$",
-)
-"""Patterns for the two places of kubelet's logs: /var/log/pods, and the links in
-/var/log/containers.
-"""
 
 
 def path_groups(patterns: Sequence[str]) -> list[str]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -31,11 +30,10 @@ from skidway.agent.parsing.framing import Booleans, Int64s, LineFramer
 from skidway.agent.parsing.json_lines import DEPTH_MAX
 from skidway.agent.parsing.lines import sizes, slices, spans
 from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject, in_places
+from skidway.agent.parsing.runtimes import CRI
 from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-
-CRI: Final = "cri"
-DOCKER: Final = "docker"
 
 STREAM: Final = "container_stream"
 TIME: Final = "container_time"
@@ -51,7 +49,8 @@ _PLAIN_CRI_LINE: Final = delimited.compiled(
 _STREAMS: Final = pa.array([b"stdout", b"stderr"])
 _IS_OF_TIME: Final = np.isin(np.arange(256), list(b"0123456789T:.Z+-"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?')
-"""A string, or the beginning of one that does not end. So no byte of a line is read twice."""
+"""Matches a string, or the beginning of a string that does not end, so that a search reads no byte
+of a line twice."""
 _RFC3339: Final = TimeFormat("rfc3339")
 
 
@@ -186,7 +185,7 @@ def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
 
 
 def _differs(lines: Unwrapped) -> Booleans:
-    """For each line, whether it is of another stream than the line before."""
+    """For each line, whether its stream is not the stream of the line before it."""
     differs = np.zeros(len(lines.streams), np.bool_)
     streams = np.asarray(pc.equal(lines.streams, b"stdout"))
     differs[1:] = streams[1:] != streams[:-1]
@@ -206,10 +205,10 @@ def _unwrap_cri(lines: pa.BinaryArray) -> Unwrapped:
 
 
 def _unwrap_plain_cri(lines: pa.BinaryArray) -> Unwrapped | None:
-    """Does the same without RE2, several times faster. None if a line is not plain: if it is in
-    another format, or lacks the blank after its tag.
+    """Does the same as `_unwrap_cri`, but without RE2, and several times faster. None if a line is
+    not plain, that is, if it is in another format, or lacks the blank after its tag.
     """
-    assert _PLAIN_CRI_LINE is not None  # its groups end in one way
+    assert _PLAIN_CRI_LINE is not None  # the pattern is simple (see `delimited`)
     found = _PLAIN_CRI_LINE.find(lines.view(pa.string()))
     times, streams, tags, texts = (
         found.columns[name].view(pa.binary()) for name in ("time", "stream", "tag", "text")

@@ -9,8 +9,9 @@ end in its record, only this record is rejected. So the values of a record never
 records.
 
 If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
-is a header if its values are the names of the columns. A header is rejected: it is no data, but the
-agent must account for every line.
+is a header if its values are the names of the columns. So only a line's own bytes decide whether it
+is a header, and not its place in the file. A header is no data: it is left out, and counted as
+filtered by the rule CSV_HEADER, because the agent must account for every line.
 
 All lines are cut at once if each of their quotation marks is at the edge of a value or is doubled.
 In such a line, a delimiter is inside a value if the number of quotation marks before the delimiter
@@ -20,7 +21,6 @@ is odd. Other lines are cut one by one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -30,8 +30,9 @@ import pyarrow.compute as pc
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Booleans, Int64s
 from skidway.agent.parsing.lines import slices, spans
-from skidway.agent.parsing.parser import ENCODING, NO_MATCH, Parsed, Reject
+from skidway.agent.parsing.parser import CSV_HEADER, ENCODING, NO_MATCH, Parsed, Reject
 from skidway.agent.parsing.text_fields import TextFields
+from skidway.dataclass import dataclass
 
 QUOTE: Final = '"'
 _QUOTE_BYTE: Final = ord(QUOTE)
@@ -44,14 +45,23 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
-    header has the names of the columns.
+    header consists of the names of the columns. skips_headers: whether headers are left out. If
+    not, they are rejected, as by earlier versions of the agent, whose intents must give the same
+    records.
     """
 
     def __init__(
-        self, columns: Sequence[str], delimiter: str, fields: TextFields, header: str | None = None
+        self,
+        columns: Sequence[str],
+        delimiter: str,
+        fields: TextFields,
+        header: str | None = None,
+        *,
+        skips_headers: bool = True,
     ) -> None:
         self._columns, self._delimiter = list(columns), delimiter
         self._fields, self._header = fields, header
+        self._header_reason = CSV_HEADER if skips_headers else NO_MATCH
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Makes rows of the lines that have as many values as there are columns."""
@@ -66,6 +76,12 @@ class CsvParser:
         counts = cuts.counts.copy()
         for row, values in odd.items():
             counts[row] = len(values) if type(values) is list else -1
+        if self._header is not None:
+            is_header = valid & _is(strings, self._header)
+            if self._header_reason == NO_MATCH:  # rejects must stay as earlier versions made them
+                is_header &= counts == len(self._columns)
+            rejects += self._headers(is_header)
+            valid &= ~is_header
         good = valid & (counts == len(self._columns))
         for row in np.flatnonzero(valid & ~good).tolist():
             wrong = odd.get(row)
@@ -75,32 +91,27 @@ class CsvParser:
         whole = {row: each for row, each in odd.items() if good[row] and type(each) is list}
         if whole:
             found = _with_rows(found, whole)
-        good = self._without_headers(strings, found, good, rejects)
+        if self._header is None:
+            is_header = good
+            for name in self._columns:
+                is_header = is_header & _is(found[name], name)
+                if not is_header.any():
+                    break
+            rejects += self._headers(is_header)
+            good = np.logical_and(good, ~is_header)
         return self._fields.rows(found, good, now_ms, rejects)
 
     def _miscount(self, count: int) -> str:
         return f"number of values: {count}; parser.columns has {len(self._columns)} names"
 
-    def _without_headers(
-        self,
-        lines: pa.StringArray,
-        found: Mapping[str, pa.StringArray],
-        good: Booleans,
-        rejects: list[Reject],
-    ) -> Booleans:
-        if self._header is not None:
-            is_header: Booleans = np.asarray(
-                pc.fill_null(pc.equal(lines, self._header), False), np.bool_
-            )
-        else:
-            is_header = good
-            for name in self._columns:
-                is_header = is_header & np.asarray(pc.equal(found[name], name))
-                if not is_header.any():
-                    return good
-        headers = np.flatnonzero(is_header & good).tolist()
-        rejects += [Reject(row, NO_MATCH, "the line is a header") for row in headers]
-        return np.logical_and(good, ~is_header)
+    def _headers(self, is_header: Booleans) -> list[Reject]:
+        rows = np.flatnonzero(is_header).tolist()
+        return [Reject(row, self._header_reason, "the line is a header") for row in rows]
+
+
+def _is(texts: pa.StringArray, text: str) -> Booleans:
+    found: Booleans = np.asarray(pc.fill_null(pc.equal(texts, text), False), np.bool_)
+    return found
 
 
 def split(line: str, delimiter: str) -> list[str] | str:
@@ -125,8 +136,8 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """The quoted value that begins at a place, and the place behind the value. This place is -1 if
-    the value does not end.
+    """The quoted value that begins at a place, and the place after the value. The second place is
+    -1 if the value does not end.
     """
     parts = []
     while True:

@@ -8,21 +8,20 @@ group can end in one way only:
     .*, .+             at the end of the pattern
 
 The first such character of the literal is the group's stop. In `(?P<name>[^ ]+): `, the stop is the
-blank. Wherever the group begins, the next stop in the line belongs to the literal. So the group can
-only end at one place: as many characters before the stop as the literal has before it. The result
-is always the same as that of RE2; a property test compares the two. For patterns that are not
-simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the backslash makes the bracket
-a part of the class, and the class continues behind it.)
+blank. Wherever the group begins, the next stop in the line belongs to the literal. So this stop in
+the line must be the literal's stop, and it fixes where the literal begins and the group ends. The
+result is always the same as that of RE2; a property test compares the two. For patterns that are
+not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the backslash makes the
+bracket a part of the class, and the class continues after it.)
 
 All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
-lines. In this list, the scan then looks up the next place for each line.
+lines. For each line, the scan then looks up the next place in the list of these places.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -31,6 +30,7 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing.framing import Booleans, Int64s
 from skidway.agent.parsing.lines import slices, spans
+from skidway.dataclass import dataclass
 
 _NOT_BLANK: Final = r"\S+"
 _DIGITS: Final = r"\d+"
@@ -162,11 +162,11 @@ class _Scan:
         self.at, self.end, self.good = at, end, good
         self._found: dict[int, Int64s] = {}
         self._stop: int | None = None
-        self._index = at  # for each line, the index in the stop's places of the next stop
+        self._index = at  # for each line: which of the stop's places comes next
 
     def next(self, stop: int) -> Int64s:
-        """The first place of a byte at or after each line's place. A line without such a place does
-        not match; for this line, returns its end.
+        """For each line, the first place of the byte `stop` at or after the line's place. A line
+        without this byte does not match; the result then has the line's end.
         """
         places = self._places(stop)
         if stop != self._stop:
@@ -192,7 +192,7 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Makes lines that have one of the bytes between these places not match."""
+        """Lines that have one of the bytes between these places do not match."""
         controls = self._controls()
         if len(controls):
             table = np.zeros(_PRINTABLE, np.bool_)
@@ -225,7 +225,7 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Makes lines that have a byte other than a digit between these places not match."""
+        """Lines that have a byte other than a digit between these places do not match."""
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

@@ -30,13 +30,14 @@ records have arrived.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from skidway.agent.parsing.byte_order import UTF_8, UTF_16LE, unit_bytes
+from skidway.dataclass import dataclass
 
 FRAMING_VERSION = 1
 
@@ -61,8 +62,8 @@ class Frames:
     without it.
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
-    pieces: how many records are only a part of what is one record by the source's multiline
-    settings. is_hole: for each record whether it is a hole; None if there are no holes. unit: how
+    pieces: how many records are only a part of what the source's multiline settings call a record.
+    is_hole: for each record whether it is a hole; None if there are no holes. unit: how
     many bytes a code unit has.
     """
 
@@ -139,9 +140,8 @@ class LineFramer:
         return self._frames(data, content_end, end)
 
     def whole_records_end(self, data: bytes) -> int:
-        """The position at which the last terminated line ends. If there are holes behind this line:
-        the end of the last hole, or the beginning of the last hole if the hole may continue behind
-        `data`.
+        """The position at which the last terminated line ends. If there are holes after this line:
+        the end of the last hole, or its beginning if the hole may continue after `data`.
         """
         at = self._last_line_end(data)
         if b"\0" not in data[at:]:
@@ -154,15 +154,27 @@ class LineFramer:
         return at + self.unit * int(end[-1] if is_over else first[-1])
 
     def end_inside(self, data: bytes) -> int | None:
-        """For `data` that begins inside a line: the position at which this line ends, which is
-        behind its line end or at the beginning of a hole. None if the line does not end in `data`.
+        """For `data` that begins inside a line: where this line ends, that is, after its terminator
+        or at the beginning of a hole. None if the line does not end in `data`.
         """
-        ends = [self._find(data, self._lf, 0), data.find(bytes(HOLE_BYTES))]
-        if ends[0] >= 0:
-            ends[0] += self.unit
-        if ends[1] >= 0:
-            ends[1] += -ends[1] % self.unit
-        return min((each for each in ends if each >= 0), default=None)
+        at = self._find(data, self._lf, 0)
+        text = data if at < 0 else data[:at]
+        first, end = _runs(self._units(text, 0, len(text)) == 0) if b"\0" in text else ((), ())
+        holes = (
+            self.unit * int(begin)
+            for begin, behind in zip(first, end, strict=True)
+            if (behind - begin) * self.unit >= HOLE_BYTES
+        )
+        return next(holes, None if at < 0 else at + self.unit)
+
+    def size_before_nuls(self, data: bytes) -> int:
+        """For `data` that ends inside a line: how many of its bytes are before the NULs at its end.
+        These NULs may be the beginning of a hole. Half a code unit at the end of `data` does not
+        count.
+        """
+        whole = len(data) - len(data) % self.unit
+        size = len(data[:whole].rstrip(b"\0"))
+        return size + -size % self.unit
 
     def content_least(self, data: bytes) -> int:
         """For `data` that ends inside a line: how many of its bytes are certainly not part of a
@@ -234,12 +246,17 @@ def nul_bytes(data: bytes) -> int:
 
 
 def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
-    """The first unit of each hole in a range, and the first unit behind the hole."""
+    """The first unit of each hole in a range, and the first unit after the hole."""
     is_nul = units == 0
     if not is_nul.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
-    first, end = edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)
+    first, end = _runs(is_nul)
     begins_line = (first == 0) | (units[first - 1] == LF)
     is_hole = begins_line | ((end - first) * unit >= HOLE_BYTES)
     return first[is_hole], end[is_hole]
+
+
+def _runs(is_nul: Booleans) -> tuple[Int64s, Int64s]:
+    """The first unit of each run of NULs, and the first unit after the run."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
+    return edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,6 +28,7 @@ from pyarrow import types
 
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import misfits
+from skidway.agent.parsing.aliases import Aliases, renamed
 from skidway.agent.parsing.misfits import plain_types
 from skidway.agent.parsing.parser import (
     ENCODING,
@@ -43,21 +43,12 @@ from skidway.agent.parsing.parser import (
     Reject,
     has_time_mark,
 )
+from skidway.agent.parsing.time_members import member, path_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
 DEPTH_MAX = 200
 """How deep objects and arrays may be nested."""
-
-
-@dataclass(frozen=True, slots=True)
-class Aliases:
-    """Other names of a record's fields. names: maps each other name to the field's name. inner:
-    maps the name of a field that contains records to the Aliases of these records.
-    """
-
-    names: Mapping[str, str]
-    inner: Mapping[str, Aliases]
 
 
 _MISSING = object()
@@ -86,12 +77,7 @@ class JsonParser:
         fit no other field. aliases: other names of members; None if fields have no other names.
         removed: members that need no field, because a rule removes them.
         """
-        fields = {*schema.names, *removed}
-        unknown = [name for name in time_fields if name not in fields]
-        if unknown:
-            raise ConfigurationRefused(
-                f"timestamp.fields names {unknown[0]!r}, which is no field of the schema"
-            )
+        self._time_paths = [path_of(name, schema, removed, aliases) for name in time_fields]
         self._aliases = aliases
         self._keeps_unreadable = keeps_unreadable
         self._has_mark = keeps_unreadable and has_time_mark(schema)
@@ -115,7 +101,7 @@ class JsonParser:
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings, rejects)
         if self._aliases is not None:
-            objects = [_renamed(each, self._aliases) for each in objects]
+            objects = [renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
         extra = self._unknown(objects)
         columns = [
@@ -163,7 +149,7 @@ class JsonParser:
         """The event times of the lines. Rejects each line whose time does not fit the format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
-        texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
+        texts = [_joined([member(o, path) for path in self._time_paths]) for o in objects]
         event_ms, parsed = self._time_format.parse(_strings(texts), now_ms)
         if self._keeps_unreadable:
             return np.where(parsed, event_ms, NO_TIME)
@@ -219,7 +205,7 @@ def _is_odd(strings: pa.StringArray) -> list[bool | None]:
 
 
 def _decoded(text: str) -> Any:
-    """The value of a JSON text, with blanks around it. Raises ValueError."""
+    """The value of a JSON text, which may have blanks around it. Raises ValueError."""
     return _EXACT_DECODER.decode(text) if _is_shallow(text) else _too_deep()
 
 
@@ -280,40 +266,6 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
         )
 
 
-def aliases_of(schema: Any) -> Aliases | None:
-    """The other names of an Avro schema's fields, at every depth; None if there are none."""
-    match schema:
-        case list():
-            found = [aliases_of(each) for each in schema]
-            return next((each for each in found if each is not None), None)
-        case {"type": "record", "fields": fields}:
-            names = {x: each["name"] for each in fields for x in each.get("aliases", ())}
-            of_types = {each["name"]: aliases_of(each["type"]) for each in fields}
-            inner = {name: each for name, each in of_types.items() if each is not None}
-            return Aliases(names, inner) if names or inner else None
-        case {"type": "array", "items": items}:
-            return aliases_of(items)
-        case {"type": dict() | list() as kind}:
-            return aliases_of(kind)
-    return None
-
-
-def _renamed(value: Any, aliases: Aliases) -> Any:
-    """The value, in which each member has the name of its field instead of another name. If an
-    object also has a member with the field's own name, that member counts.
-    """
-    if type(value) is list:
-        return [_renamed(each, aliases) for each in value]
-    if type(value) is not dict:
-        return value
-    found = {aliases.names.get(name, name): each for name, each in value.items()}
-    found |= {name: each for name, each in value.items() if name not in aliases.names}
-    for name, inner in aliases.inner.items():
-        if name in found:
-            found[name] = _renamed(found[name], inner)
-    return found
-
-
 def extra_field(schema: pa.Schema) -> pa.Field | None:
     """The schema's field EXTRA, which takes values that fit no other field; None if the schema has
     no such field.
@@ -354,7 +306,7 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
     if types.is_timestamp(field.type):
         values = _instants(values, field.type, now_ms)
     kinds = set(map(type, values))
-    # _MISSING and _UNFIT are of the type object, which no type has. So they are handled here.
+    # _MISSING and _UNFIT are instances of `object`, so the branch below must handle them.
     if not kinds <= plain_types(field.type) or object in kinds:
         fits = _fits(field.type)
         for index, value in enumerate(values):

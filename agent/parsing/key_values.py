@@ -15,7 +15,6 @@ quotation mark that is not at the edge of a value.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing.framing import Booleans, Int64s
 from skidway.agent.parsing.lines import slices, spans
+from skidway.dataclass import dataclass
 
 NO_PAIR: Final = "the line has no key=value"
 NO_KEY: Final = "the line has a value without a key"
@@ -165,7 +165,7 @@ class _Scan:
         return begin, end, self._line_of(begin)
 
     def equals_after(self, begin: Int64s) -> Int64s:
-        """For each place, the place of the next `=`, which may be the place itself; a place behind
+        """For each place, the place of the next `=`, which may be the place itself; a place after
         all lines if there is no further `=`.
         """
         equals = np.append(np.flatnonzero(self.text[:-1] == _EQUALS), len(self.data))
@@ -228,7 +228,7 @@ def _with_meanings(
 
 
 def _with_lines(found: Pairs, lines: dict[int, list[tuple[str, str]] | str]) -> Pairs:
-    """The pairs, and those of the lines that were cut one by one."""
+    """The pairs in `found`, together with the pairs of the lines that were cut one by one."""
     faults = found.faults | {row: each for row, each in lines.items() if type(each) is str}
     pairs = [(row, *pair) for row, each in lines.items() if type(each) is list for pair in each]
     line = np.concatenate((found.line, np.array([row for row, _, _ in pairs], np.int64)))

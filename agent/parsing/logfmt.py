@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.aliases import Aliases
 from skidway.agent.parsing.framing import Booleans, Int64s
-from skidway.agent.parsing.json_lines import Aliases, extra_field
+from skidway.agent.parsing.json_lines import extra_field
 from skidway.agent.parsing.key_values import Pairs, pairs_of
 from skidway.agent.parsing.parser import (
     ENCODING,

@@ -5,7 +5,7 @@
 
     field order.lines[].price: not a value of double
 
-Only names of the schema and never texts of the line are in this sentence.
+This sentence contains names of the schema, but no text of the line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyarrow import types
 
 def detail(value: Any, field: pa.Field) -> str:
     """The sentence for a value that does not fit its field. If a value has several places that do
-    not fit, it names the first one.
+    not fit, the sentence names the first place.
     """
     found = _misfit(value, field)
     place, why = ("", f"not a value of {field.type}") if found is None else found

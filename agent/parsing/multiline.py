@@ -1,4 +1,4 @@
-"""Joins lines to records of several lines, such as a log message with its stack trace.
+"""Joins lines into records of several lines, such as a log message with its stack trace.
 
 A pattern (RE2) decides for each line whether a record begins or ends there:
 
@@ -29,8 +29,7 @@ A record's value contains the line ends between its lines as they are in the fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -39,12 +38,10 @@ import pyarrow.compute as pc
 from skidway.agent.parsing import containers
 from skidway.agent.parsing.byte_order import mark_of
 from skidway.agent.parsing.framing import Booleans, Frames, Int64s, LineFramer
+from skidway.agent.parsing.joins import END, START, Rule
 from skidway.agent.parsing.lines import UTF_8, repaired, slices
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-
-START: Final = "start"
-CONTINUATION: Final = "continuation"
-END: Final = "end"
 
 LOOK_BACK_BYTES: Final = 1 << 16
 """To find the last record of a range, the framer first looks only at this many bytes at the range's
@@ -52,55 +49,20 @@ end. Only if no record begins there does it look at all bytes.
 """
 
 CONTAINER_LINES_MAX: Final = 1_000
-"""How many parts of a container's line are joined at most."""
-
-TRACES: Final = {
-    "java": (
-        r"^[ \t]+at |^[ \t]+\.\.\. \d+ |^[ \t]*(?:Caused by|Suppressed): "
-        r"|^[ \t]*\[CIRCULAR REFERENCE"
-        r"|^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)[\w$]*(?:: .*)?$"
-    ),
-    "python": (
-        r"^[ \t]|^Traceback \(most recent call last\):$|^$"
-        r"|^(?:During handling of the above exception|The above exception was the direct cause)"
-        r"|^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit|StopIteration)(?:: .*)?$"
-        r"|^(?:\w+\.)+[A-Z]\w*(?:: .*)?$"
-    ),
-    "go": (
-        r"^goroutine \d+ .*:$|^[ \t]+\S+\.(?:go|s):\d+|^created by |^\[signal |^exit status \d+$|^$"
-        r"|^[\w./*()\[\]{}%-]+\.[\w.*()\[\]{}-]+\(.*\)$|^panic\(.*\)$|^[ \t]+(?:panic: |/)"
-    ),
-    "ruby": r"^[ \t]+from |^[ \t]+\d+: from |^[ \t]*[^ \t:]+:\d+:in [`'][^']*'$",
-    "dotnet": (
-        r"^[ \t]+at |^[ \t]*---> |^[ \t]*--- End of "
-        r"|^(?:\w+\.)+\w*Exception(?: \(0x[0-9A-Fa-f]+\))?(?:: .*)?$"
-    ),
-    "indented": r"^[ \t]",
-}
-"""For each language, which lines of a stack trace belong to the line before them."""
+"""At most this many parts of a container's line are joined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How lines are joined. A rule is stored in a recipe. So it contains the pattern, and not the
-    name of a language, whose pattern may differ in another version of the agent.
-    """
-
-    kind: Literal["start", "continuation", "end"]
-    pattern: str
-    lines_max: int
-
-    def check(self) -> None:
-        """Raises ConfigurationRefused if RE2 refuses the pattern."""
-        try:
-            _matches(pa.array([b""], pa.binary()), self.pattern)
-        except pa.ArrowInvalid as error:
-            raise ConfigurationRefused(f"multiline.pattern {self.pattern!r}: {error}") from error
+def check_rule(rule: Rule) -> None:
+    """Raises ConfigurationRefused if RE2 refuses the rule's pattern."""
+    try:
+        _matches(pa.array([b""], pa.binary()), rule.pattern)
+    except pa.ArrowInvalid as error:
+        raise ConfigurationRefused(f"multiline.pattern {rule.pattern!r}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Joints:
-    """What each line says by itself, one entry per line.
+    """What each line shows without its neighbours. One entry per line.
 
     begins: whether a record begins with the line. closes: whether the line's record certainly ends
     with the line. is_beginning, is_end: whether the line can be the first, or the last, line of a
@@ -129,7 +91,7 @@ class JoiningFramer:
         searched in the container's text. encoding: the encoding of the lines.
         """
         if rule is not None:
-            rule.check()
+            check_rule(rule)
         self._rule, self._bytes_max, self._container = rule, bytes_max, container
         self._lines_max = CONTAINER_LINES_MAX if rule is None else rule.lines_max
         self._encoding, self.lines = encoding, LineFramer(encoding)
@@ -155,7 +117,7 @@ class JoiningFramer:
         )
 
     def whole_records_end(self, data: bytes) -> int:
-        """The end of the last record to which no line behind `data` can belong; 0 if there is no
+        """The end of the last record to which no line after `data` can belong; 0 if there is no
         such record.
         """
         end = self.lines.whole_records_end(data)

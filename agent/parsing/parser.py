@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.parsing.framing import Int64s as Int64s
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 NO_TIME: Final = np.int64(-(1 << 63))
@@ -26,6 +26,11 @@ TIMESTAMP: Final = "timestamp"
 NUL_BYTES: Final = "nul-bytes"
 REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP, NUL_BYTES)
 
+CSV_HEADER: Final = "csv header"
+"""A line with this reason is not rejected: it is a header, which is left out, and counted as
+filtered by the rule of this name.
+"""
+
 DETAIL_CHARACTERS_MAX: Final = 500
 
 TIME_MARK: Final = "timestamp_replaced"
@@ -40,7 +45,7 @@ EXTRA: Final = "_extra"
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A line from which no row can be made. row: the line's index among the given lines. reason:
-    one of REASONS. detail: a sentence.
+    one of REASONS, or CSV_HEADER. detail: a sentence.
     """
 
     row: int

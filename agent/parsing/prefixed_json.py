@@ -1,4 +1,4 @@
-r"""Parses lines that have a JSON object behind a prefix, or in one of their fields.
+r"""Parses lines that have a JSON object after a prefix, or in one of their fields.
 
     2026-11-23T08:15:01Z INFO {"user": "ann", "ms": 7}
 

@@ -4,8 +4,8 @@ their encoding.
 ReplacingParser replaces invalid bytes, and marks the record.
 
 The mark is a boolean field of the schema, and no record header, because only fields reach HDFS. The
-mark is true if bytes of the line were replaced. If the line itself contained a U+FFFD, this does
-not make the mark true.
+mark is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not
+make the mark true.
 """
 
 from __future__ import annotations

@@ -5,19 +5,19 @@ such a file is a JSON object. It contains a repaired record, and the origin of t
      "agent": 5, "file": 7, "first": 4096, ...}
 
 "line" is text. "line_base64" is the record's bytes, in the encoding of the source; UTF-16 begins
-with a byte order mark. If a line has both, and they say the same bytes, these bytes are meant;
-otherwise somebody edited "line", and this text is meant. agent, file and first are the origin of
-the rejected record. If that record was itself replayed, original_agent, original_file and
-original_first are the origin of the record that was rejected first. Other members mean nothing
-here. `skidway rejected export` makes such lines, and `skidway agent replay` makes files of them.
-These files have "line_base64" only.
+with a byte order mark. If a line has both, and both stand for the same bytes, the parser takes
+these bytes. If they differ, somebody has edited "line", and the parser takes this text. agent, file
+and first are the origin of the rejected record. If that record was itself replayed, original_agent,
+original_file and original_first are the origin of the record that was rejected first. Other members
+mean nothing here. `skidway rejected export` makes such lines, and `skidway agent replay` makes
+files of them. These files have "line_base64" only.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from pyarrow import types
 from skidway.agent.parsing.added_fields import AddedFields
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16LE, in_order
 from skidway.agent.parsing.parser import NO_MATCH, Parsed, Parser, Reject, in_places
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 ORIGIN: Final = ("agent", "file", "first")
@@ -42,8 +43,8 @@ _DETAIL: Final = "the line is no line of a replay: skidway agent replay makes su
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A repaired record. key: the origin (agent, file, first byte) of the rejected record.
-    original: the origin of the record that was rejected first. is_text: whether the line is UTF-8
-    that somebody wrote, in whatever encoding its source has its lines.
+    original: the origin of the record that was rejected first. is_text: whether somebody wrote the
+    line as text; then it is UTF-8, even if its source has another encoding.
     """
 
     topic: str
@@ -81,7 +82,7 @@ class Envelope:
 
 
 def read(line: bytes) -> Envelope | None:
-    """Reads a line of a replay's file; None if the line has not the form of such a line."""
+    """Reads a line of a replay's file; None if the line does not have the form of such a line."""
     try:
         document = json.loads(line)
         topic, host, path = (_text(document[name]) for name in ("topic", "host", "path"))

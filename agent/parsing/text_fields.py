@@ -9,7 +9,6 @@ becomes null.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ from skidway.agent.parsing.parser import (
     has_time_mark,
 )
 from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec.conform import checked_cast
 

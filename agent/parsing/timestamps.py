@@ -6,8 +6,8 @@ zero, and upper and lower case do not differ. Names are English. A leap second (
 after :59. One rule differs from Python: each directive reads as many digits as its number may have
 (%d reads two if two are there). So adjacent numbers (%y%m%d) need their leading zeros; Python would
 also accept such numbers without the zeros, and guess where each number ends. A format can also be
-one of three names: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without
-a fraction) and `epoch_ms`.
+a name: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a fraction),
+`epoch_ms`, `epoch_us` or `epoch_ns`.
 
 If a format has no year, the parser chooses the latest year in which the time is at most a day after
 `now_ms`, the moment at which the line was read. So a line that is parsed again with the same
@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 Int64s = npt.NDArray[np.int64]
@@ -37,6 +38,25 @@ Bools = npt.NDArray[np.bool_]
 
 WIDTH_MAX = 80
 """The most characters that a time may have. A longer value is not a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A format that counts units of time since 1970. a_second: how many units a second has. digits:
+    the most digits that a number may have.
+    """
+
+    a_second: int
+    digits: int
+
+
+EPOCHS = {
+    "epoch": Epoch(1, 15),
+    "epoch_ms": Epoch(1_000, 15),
+    "epoch_us": Epoch(1_000_000, 18),
+    "epoch_ns": Epoch(1_000_000_000, 19),
+}
+"""The formats that are numbers, by name."""
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
@@ -60,7 +80,7 @@ class TimeFormat:
         self._steps = _compile(format)
         self._has_zone = "%z" in format
         self._has_year = "%Y" in format or "%y" in format or format == "rfc3339"
-        self._epoch_unit_ms = {"epoch": 1000, "epoch_ms": 1}.get(format, 0)
+        self._epoch = EPOCHS.get(format)
 
     def parse(self, values: pa.StringArray, now_ms: int) -> tuple[Int64s, Bools]:
         """Returns the milliseconds since 1970 UTC, and which rows have a time. Nulls have no time.
@@ -72,8 +92,8 @@ class TimeFormat:
         scan = _Scan(matrix, width)
         if values.null_count:
             scan.good &= np.asarray(values.is_valid())
-        if self._epoch_unit_ms:
-            return _epoch(scan, self._epoch_unit_ms)
+        if self._epoch is not None:
+            return _epoch(scan, self._epoch)
         for step in self._steps:
             step(scan)
         scan.good &= scan.place() == width
@@ -154,14 +174,14 @@ class _Scan:
 
 
 _Step = Callable[[_Scan], None]
-_MARGIN = 16
+_MARGIN = 24  # more than a directive reads
 
 
 # --- compiling a format -----------------------------------------------------------------------
 
 
 def _compile(format: str) -> list[_Step]:
-    if format in ("epoch", "epoch_ms"):
+    if format in EPOCHS:
         return []
     if format == "rfc3339":
         date = _compile("%Y-%m-%d")
@@ -236,7 +256,8 @@ def _number(name: str, digits: int, least: int, most: int, *, exact: bool = Fals
         for index in range(digits):
             digit = scan.char(index).astype(np.int64) - 48
             longer = value * 10 + digit
-            going = going & (digit >= 0) & (digit <= 9) & (longer <= most)
+            # A number that is too large for 64 bits becomes negative.
+            going = going & (digit >= 0) & (digit <= 9) & (longer >= 0) & (longer <= most)
             value = np.where(going, longer, value)
             used += going
         scan.good &= (value >= least) & (used == digits if exact else used > 0)
@@ -481,14 +502,16 @@ def _zone_offset(zone: tzinfo, slot: int) -> int:
     return 0 if offset is None else offset // timedelta(milliseconds=1)
 
 
-def _epoch(scan: _Scan, unit_ms: int) -> tuple[Int64s, Bools]:
+def _epoch(scan: _Scan, epoch: Epoch) -> tuple[Int64s, Bools]:
     negative = scan.char() == ord("-")
     scan.move(negative.astype(np.int64))
-    _number("whole", 15, 0, 10**15 - 1)(scan)
-    if unit_ms == 1000:
+    _number("whole", epoch.digits, 0, min(10**epoch.digits, 1 << 63) - 1)(scan)
+    if epoch.a_second == 1:
         _optional_fraction(scan)
     scan.good &= scan.place() == scan.width
-    magnitude = scan.get("whole") * unit_ms + scan.get("micros") // 1000
+    a_ms = epoch.a_second // 1_000
+    whole_ms = scan.get("whole") // a_ms if a_ms else scan.get("whole") * 1_000
+    magnitude = whole_ms + scan.get("micros") // 1000
     return np.where(negative, -magnitude, magnitude), scan.good
 
 

@@ -16,6 +16,6 @@ can still read files that were deleted.
 difference   which settings differ, and which of them need a restart
 standing     whether the files of the configuration differ from the settings in use
 requests     the files by which the command asks the agent, and by which the agent answers
-preparation  what a thread asks registry and cluster before the loop takes new settings
+preparation  asks the registry and the cluster, in a thread, before the loop takes new settings
 reloader     owns the settings in use, and decides what happens next
 """

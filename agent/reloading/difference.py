@@ -14,7 +14,7 @@ RELOADABLE: Final = frozenset(
         "sources", "sources.dir", "idle.flush.ms", "close.rotated.ms", "checkpoint.interval.ms",
         "reconcile.interval.ms", "seal.interval.ms", "audit.interval.ms", "heartbeat.interval.ms",
         "batch.size", "linger.ms", "compression.type", "max.open.files", "topic.partitions",
-        "topic.replication.factor", "rejected.share.max",
+        "topic.replication.factor", "rejected.share.max", "sample.ranges", "sample.interval.ms",
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;
@@ -29,7 +29,8 @@ def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
 
 
 def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """What differs, in words: the keys of settings, never their values, and the sources."""
+    """Sentences that say which settings and sources differ. They name the keys of settings, and
+    never their values."""
     keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
     return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
 

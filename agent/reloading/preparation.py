@@ -1,12 +1,11 @@
-"""Prepares new settings in a thread, because registry and cluster may take long to answer. The
-thread gets values and returns values; it owns no state.
+"""Prepares new settings in a thread, because the registry and the cluster may take long to answer.
+The thread gets values and returns values; it owns no state.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from skidway import log
@@ -16,7 +15,9 @@ from skidway.agent.configuration import Configuration
 from skidway.agent.reloading.difference import needs_restart
 from skidway.agent.reloading.standing import Loaded, loaded
 from skidway.agent.settings import AgentSettings
-from skidway.agent.validation.checks import check_settings
+from skidway.agent.validation.checks import check_settings, reserved_fields
+from skidway.agent.validation.report import of_reserved
+from skidway.dataclass import dataclass
 from skidway.errors import UNEXPECTED_EXIT_CODE, ConfigurationRefused, SkidwayError, Unreachable
 from skidway.kafka.client import Client
 from skidway.kafka.errors import KafkaError
@@ -43,6 +44,16 @@ class Prepared:
     def settings(self) -> AgentSettings:
         """The new settings."""
         return self.loaded.settings
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about settings with which the agent can run, but another program cannot."""
+        schemas = {each.data.topic: each.recipe.schema.text for each in self.destinations}
+        return [
+            f"source of topic {topic}: {words}"
+            for topic, schema in schemas.items()
+            for words in of_reserved(reserved_fields(schema))
+        ]
 
 
 @dataclass(frozen=True, slots=True)

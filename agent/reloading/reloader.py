@@ -90,7 +90,7 @@ class Reloader:
         self.settings = prepared.settings
         self._standing.took(prepared.loaded)
         events.reloaded(words)
-        self._answer(Answer(0, words or ["nothing changed"]))
+        self._answer(Answer(0, [*(words or ["nothing changed"]), *prepared.warnings]))
 
     def refuse(self, refusal: Refusal) -> None:
         """Answers the requests: the agent keeps its present settings, for this reason."""
@@ -119,7 +119,7 @@ class Reloader:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What /health says about the configuration; empty if the configuration's files are the
+        """What /health says about the configuration; empty if the configuration's files contain the
         settings in use.
         """
         since_ms, refusal = self._standing.differs_since_ms, self._standing.refusal

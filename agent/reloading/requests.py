@@ -17,10 +17,11 @@ import contextlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 from skidway.files import LOCK_FILE, make_directory, write_atomically
 
@@ -137,7 +138,7 @@ class Asking:
 
 
 def is_stopped(state_dir: Path) -> bool:
-    """Whether no process uses the state. If a process was killed, the answer may be no."""
+    """Whether the last process that used the state has stopped cleanly."""
     try:
         return not (state_dir / LOCK_FILE).read_bytes().strip()
     except OSError:

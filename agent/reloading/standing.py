@@ -1,6 +1,6 @@
-"""Finds out whether the configuration's files still are the settings in use. Every LOOK_EVERY_S
-seconds, the agent looks at the sizes and modification times of the files. It reads the files only
-if a size or time has changed.
+"""Finds out whether the configuration files still contain the settings that the running agent uses.
+Every LOOK_EVERY_S seconds, the agent looks at the sizes and modification times of the files. It
+reads the files only if a size or time has changed.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from skidway.agent.configuration import Configuration
 from skidway.agent.settings import AgentSettings
 from skidway.clock import Clock
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 
 LOOK_EVERY_S: Final = 10.0
@@ -37,8 +37,7 @@ def loaded(settings: AgentSettings) -> Loaded:
 
 def schema_files(settings: AgentSettings) -> list[Path]:
     """The schema files that the sources name."""
-    named = {each.schema for each in settings.sources if each.schema is not None}
-    return sorted(Path(name) for name in named if name.endswith(".avsc"))
+    return sorted({each.schema_file for each in settings.sources if each.schema_file is not None})
 
 
 class Standing:
@@ -74,8 +73,8 @@ class Standing:
         self.differs_since_ms = self.refusal = None
 
     def refused(self, reason: str) -> None:
-        """Notes why the agent did not take what the files said. If they say what runs by now, there
-        is nothing to take.
+        """Notes why the agent did not take the settings in the files. Notes nothing if the files
+        contain the settings in use again.
         """
         self._compare()
         if self.differs_since_ms is not None and self.refusal is None:

@@ -166,7 +166,7 @@ class _Check:
 
 
 def _finds_nothing(pattern: str) -> bool:
-    """Whether a pattern finds a place without text, as a boundary of words is."""
+    """Whether a pattern matches a place without text, such as the beginning of a word."""
     probes = pa.array(_PROBES)
     found = pc.match_substring_regex(probes, pattern)
     rest = pc.replace_substring_regex(probes, pattern, "")

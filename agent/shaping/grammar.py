@@ -172,7 +172,7 @@ class _Line:
         word = self._word
         self.name_place = word.place
         if word.kind not in (LABEL, TEXT) or not word.text:
-            raise self.refusal(word.place, "a name such as debug is missing behind `as`")
+            raise self.refusal(word.place, "a name such as debug is missing after `as`")
         self._at += 1
         if len(word.text) > r.NAME_CHARACTERS_MAX:
             said = f"a name has at most {r.NAME_CHARACTERS_MAX} characters"
@@ -237,7 +237,7 @@ class _Line:
             self._at += 1
             return self._null(field)
         comparisons = _list((*r.ORDERS, *r.SEARCHES, "in", "is null"), "or")
-        raise self.refusal(word.place, f"behind the field {field.name} stands {comparisons}")
+        raise self.refusal(word.place, f"{comparisons} must follow the field {field.name}")
 
     def _membership(self, field: Field) -> Condition:
         self._take(SIGN, "(", "values in parentheses")
@@ -293,10 +293,10 @@ class _Line:
             raise self.refusal(word.place, said)
         raise self.refusal(word.place, f"a field's name is missing before {_shown(word)}")
 
-    def _text(self, behind: str) -> str:
+    def _text(self, before: str) -> str:
         word = self._word
         if word.kind != TEXT:
-            reason = f'behind {behind} stands a text, such as "/pay", and not {_shown(word)}'
+            reason = f'a text, such as "/pay", must follow {before}, and not {_shown(word)}'
             raise self.refusal(word.place, reason)
         self._at += 1
         return word.text

@@ -12,20 +12,21 @@
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
 and tokens. RE2 cannot verify check digits, so Python functions examine cards, ibans and ips.
-Neither is slow on any text: RE2's time is linear, and the functions look at each character a
-bounded number of times.
+No text makes this slow: RE2 takes linear time, and the functions look at each character a bounded
+number of times.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from skidway.dataclass import dataclass
 
 _BETWEEN = r"\s*[=:]\s*"
 _IS = rf"""(?:\\?["'])?{_BETWEEN}"""
@@ -39,8 +40,8 @@ _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
 
 def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
-    """Patterns for the values behind names, each with its replacement. Quotes around a value stay,
-    and a number behind a quoted name gets the quotes of the name, so JSON stays JSON.
+    """Patterns for the values after names, each with its replacement. Quotes around a value stay,
+    and a number after a quoted name gets the quotes of the name, so JSON stays JSON.
     """
     name = rf"(?i)((?:{names})s?"
     quoted_name = rf"""{name}(\\*["']){_BETWEEN})"""
@@ -199,15 +200,15 @@ def _iban_end(text: str, begin: int) -> int | None:
     return at if int(numeric) % 97 == 1 else None
 
 
-# --- addresses of the net ---------------------------------------------------------------------
+# --- IP addresses -----------------------------------------------------------------------------
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-# The look ahead is bounded, and then one class takes the rest: no text has two ways to match.
+# The lookahead is bounded, and one class matches the rest: no text matches in two ways.
 _IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8
-_IPV6_COLONS = (6, 7)  # in an address without ::, with and without IPv4 at its end
+_IPV6_COLONS = (6, 7)  # how many colons an address without :: has: with an IPv4 end, or without
 
 
 def mask_ips(text: str, shown: str) -> str:

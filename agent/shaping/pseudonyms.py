@@ -9,12 +9,13 @@ trying all possible texts. Recipes and records contain a fingerprint of the key,
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 KEY_BYTES_MIN: Final = 16

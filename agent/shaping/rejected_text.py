@@ -8,12 +8,13 @@ it must not be sent. So the rules have this effect on the whole text of the line
 * The text is withheld (not sent at all) if a rule hashes or removes a field, because nobody knows
   where in the text the field is. It is also withheld if a pattern to mask has an anchor (such as
   `^` or `$`), because the anchor has another meaning in the whole text than in a field.
-* The text is withheld if the masks cannot see in it what they would see in a field: if they find
-  more in the text without its escapes, if the text has characters NUL (as UTF-16 has that was read
-  as UTF-8), or if the line is not in the encoding of its source. It is also withheld if the masks
-  make it too long (`growth`).
-* Of the head of a line, the end is left out, and the head is withheld if a private text may be
-  longer than this end, or if a pattern may need text behind the head.
+* The text is withheld if the masks may overlook something that they would see in a field: if they
+  find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
+  read as UTF-8), or if the line is not in the encoding of its source. It is also withheld if the
+  masks make it too long (`growth`).
+* If only the head of a line is known, the last HEAD_BYTES_LEFT_OUT bytes of the head are left out.
+  The whole head is withheld if a private text may be longer than these bytes, or if a pattern may
+  need text after the head.
 
 The detail of a reject (a sentence about the error) may quote a value of the line, so it is treated
 in the same way as the text.
@@ -50,8 +51,9 @@ _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
 
 class RejectedText:
-    """What a source's rules leave of its rejected lines. encoding: that of the lines. A masked line
-    keeps this encoding, because nobody could see that it has another one.
+    """Applies a source's rules to its rejected lines. encoding: the encoding of the lines. A masked
+    line is written in this encoding too, because people read the rejects of a source in one
+    encoding.
     """
 
     def __init__(self, rules: Sequence[Rule], encoding: str) -> None:
@@ -101,8 +103,9 @@ class RejectedText:
         return line if self.is_whole else WITHHELD
 
     def _may_cut(self, head: bytes) -> bool:
-        """Whether a private text may begin before the end that is left out of a head. A pattern may
-        find a text of any length; a token has no blanks, quotes and other signs.
+        """Whether a private text may begin before the bytes that are left out at the end of a head.
+        A pattern may match a text of any length. A token must end at a blank, a quote or another
+        such character.
         """
         if self._patterns:
             return True
@@ -123,8 +126,9 @@ class RejectedText:
         return False
 
     def _encoded(self, masked: str) -> bytes:
-        """A masked text in the encoding of the lines. Text that this encoding does not have, such
-        as U+FFFD in place of bytes that are no characters, is withheld.
+        """A masked text in the encoding of the lines. If this encoding cannot represent a character
+        of the text (such as U+FFFD, which stands for undecodable bytes), the whole text is
+        withheld.
         """
         try:
             line = masked.encode(self._encoding)

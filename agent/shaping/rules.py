@@ -1,14 +1,15 @@
 """The rules of `shape` as values, and the text of each rule.
 
-`grammar.parse` makes these values from a text; `text_of` makes a text of them. For all rules,
-parse(text_of(rules)) == rules. A rule without a name gets its own text as its name.
+`grammar.parse` makes these values from a text; `text_of` makes the text from the values. For all
+rules, parse(text_of(rules)) == rules. A rule without a name gets its own text as its name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from skidway.dataclass import dataclass
 
 SHAPE_VERSION: Final = 2
 """Increase this version if a change to Skidway's own code makes the same rules give another result
@@ -141,7 +142,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Replaces what these kinds recognize in a text field by a fixed text."""
+    """Puts a fixed text in place of everything that these kinds recognize in a text field."""
 
     field: Field
     kinds: tuple[str, ...]
@@ -149,7 +150,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class MaskMatching:
-    """Replaces what a regular expression (RE2) finds in a text field by a fixed text."""
+    """Puts a fixed text in place of everything that a pattern (RE2) matches in a text field."""
 
     field: Field
     pattern: str

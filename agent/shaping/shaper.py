@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from skidway.agent.shaping.growth import Growth
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.pseudonyms import HashKey
 from skidway.agent.shaping.rules import Rule
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 

@@ -1,8 +1,8 @@
 r"""Takes the escapes out of a line that no parser could read.
 
-A mask sees the text of a field without escapes, but a rejected line with them: in `\n4111...` the
-letter n stands before the number of a card, and in `a\u0040b.de` nothing looks like an address. So
-`rejected_text` also masks copies of the line without escapes.
+The text of a field has no escapes, but a rejected line has them. Masks cannot see through them: in
+`\n4111...`, the letter n comes before a card number, and `a\u0040b.de` does not look like an email
+address. So `rejected_text` also masks copies of the line without escapes.
 
 The escapes are those of JSON, of logfmt and of Python's repr (which details contain), and the
 doubled quotes of CSV. A text may have several levels of escapes, as JSON in a log of Docker has.
@@ -22,7 +22,7 @@ _LETTERS_KEPT = re.compile(r"[A-Za-z0-9]")
 
 
 def without_backslashes(text: str) -> str:
-    """The text with what its escapes mean. An escape that nobody knows stays as it is."""
+    """The text, with each escape replaced by the character that it means. Unknown escapes stay."""
     made = _ESCAPE.sub(_meaning, text)
     return made.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

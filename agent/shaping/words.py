@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from skidway.agent.shaping.rules import Place
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 NAME, QUOTED_NAME, TEXT, NUMBER, SIGN, LABEL, END = (
@@ -34,7 +34,7 @@ class ShapeRefused(ConfigurationRefused):
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word of a line. kind: NAME, QUOTED_NAME (a field's name in backticks), TEXT, NUMBER, SIGN,
-    LABEL (a rule's name, behind `as`) or END. text: the word; for a text its value.
+    LABEL (a rule's name, after `as`) or END. text: the word; for a text its value.
     """
 
     kind: str
@@ -79,9 +79,9 @@ def words_of(lines: list[str], number: int) -> list[Word]:
 
 def _reason(character: str) -> str:
     if character == '"':
-        return 'this text has no end: write " behind it'
+        return 'this text has no end: write " after it'
     if character == "'":
-        return 'a text stands in double quotes, such as "DEBUG"'
+        return 'a text must be in double quotes, such as "DEBUG"'
     if character == "`":
         return "a field's name between backticks has letters, digits and _, such as `in`"
     return f"{character!r} has no meaning here"

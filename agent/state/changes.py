@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import google_crc32c
 
 from skidway.agent.batches.recipe import Recipe
+from skidway.agent.values.drawn import Drawn
 from skidway.agent.values.found import UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
@@ -70,7 +71,7 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 class LastWord(NamedTuple):
     """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
     the agent. wall_ms: the wall time up to which, as the seal confirms, all lines of the files are
-    counted. at: when the agent noted this time, the number of its last delta.
+    counted. at: the number of the last delta that the agent had made when it noted this time.
     """
 
     epoch: int
@@ -78,7 +79,7 @@ class LastWord(NamedTuple):
     at: int
 
 
-# The class has 28 methods, because it has at least one for each kind of row.
+# The class has 31 methods, because it has at least one for each kind of row.
 class Changes:
     """Gathers statements in the order of the calls. The methods do not write to the database."""
 
@@ -144,7 +145,7 @@ class Changes:
         self._do("DELETE FROM labels WHERE file = ?", *rows)
 
     def put_labels(self, files: Iterable[TrackedFile]) -> None:
-        """Sets the labels of each given file, and from which position on they count."""
+        """Sets the labels of each given file, and from which position on they apply."""
         rows = [(file.file, to_json(file.labels)) for file in files]
         statement = "INSERT OR REPLACE INTO labels VALUES (?, ?, ?)"
         self._do(statement, *[(*row, checksum(row)) for row in rows])
@@ -167,8 +168,28 @@ class Changes:
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Deletes recipes that no intent names."""
-        self._do("DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)", ())
+        """Deletes recipes that no intent and no drawn range names."""
+        self._do(
+            "DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)"
+            " AND fingerprint NOT IN (SELECT recipe FROM drawn)",
+            (),
+        )
+
+    def put_drawn(self, ranges: Iterable[Drawn]) -> None:
+        """Sets ranges that were drawn to be made into records once more."""
+        statement = "INSERT OR REPLACE INTO drawn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self._do(statement, *[drawn_row(each) for each in ranges])
+
+    def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
+        """Deletes drawn ranges that are told, or that others replace."""
+        self._do(
+            "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
+            *[drawn_row(each)[:5] for each in ranges],
+        )
+
+    def forget_all_drawn(self) -> None:
+        """Deletes all drawn ranges, because the agent draws none any more."""
+        self._do("DELETE FROM drawn", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:
         """Adds intents. The agent sends their records after this transaction is durable."""
@@ -325,6 +346,16 @@ def intent_row(intent: Intent) -> Row:
         intent.read_ms,
         intent.recipe,
     )
+    return (*row, checksum(row))
+
+
+def drawn_row(each: Drawn) -> Row:
+    """The columns of `drawn`."""
+    intent = each.intent
+    row = (
+        each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,
+        intent.read_ms, intent.sequence, intent.recipe, each.number, each.count,
+    )  # fmt: skip
     return (*row, checksum(row))
 
 

@@ -9,7 +9,6 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from skidway.agent.state.changes import (
 )
 from skidway.agent.state.tables import ADDITIONS, APPLICATION_ID, FORMAT, TABLES
 from skidway.agent.values import identity, labels
+from skidway.agent.values.drawn import Drawn
 from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
@@ -35,12 +35,16 @@ from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, Tr
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.messages import Certainty, Loss
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 DATABASE = "agent.db"
+CACHE_KIB = 512
+"""How much of the database SQLite keeps in memory. It would keep 2 MB, but a turn needs few rows.
+"""
 _TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ENVIRONMENT = (
     sqlite3.SQLITE_IOERR,
@@ -85,7 +89,11 @@ class TopicState:
 class StateDatabase:
     """Owns the connection. Every method may raise StateRefused if the database is damaged."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str = DATABASE) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, name: str = DATABASE, *, is_new: bool = False
+    ) -> None:
+        """is_new: whether this process made the database, and so also its agent id."""
+        self.is_new = is_new
         self._connection = connection
         self._name = name
         with self._damage():
@@ -175,6 +183,10 @@ class StateDatabase:
                 raise self._damaged("a recipe does not have its fingerprint")
             found[fingerprint] = recipe
         return found
+
+    def drawn(self) -> list[Drawn]:
+        """The ranges that were drawn to be made into records once more."""
+        return [self._drawn(row) for row in self._rows("SELECT * FROM drawn")]
 
     def topics(self) -> dict[str, TopicState]:
         """The topics, by name."""
@@ -279,6 +291,15 @@ class StateDatabase:
             raise self._damaged(f"the row of intent {row[0]} does not have its checksum")
         return Intent(*values)
 
+    def _drawn(self, row: tuple[Any, ...]) -> Drawn:
+        *values, crc = row
+        if checksum(tuple(values)) != crc:
+            raise self._damaged(f"the row of a drawn range of file {row[3]} has another checksum")
+        period, period_ms, lot, file, first, end, bytes_crc, read_ms, sequence, *rest = values
+        recipe, number, count = rest
+        intent = Intent(sequence, file, first, end, bytes_crc, read_ms, recipe)
+        return Drawn(period, period_ms, lot, intent, count, number)
+
     def _rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._damage():
             return self._connection.execute(statement, parameters).fetchall()
@@ -311,7 +332,8 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     SkidwayError.
     """
     path = directory / DATABASE
-    if not path.exists():
+    is_new = not path.exists()
+    if is_new:
         if Path(f"{path}-wal").exists():
             raise StateRefused(
                 f"the state {path} is gone, but its log {path}-wal is there; {_DAMAGED_HINT}"
@@ -322,10 +344,11 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
         _check(connection, path)
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(ADDITIONS)
-        return StateDatabase(connection, str(path))
+        return StateDatabase(connection, str(path), is_new=is_new)
     except sqlite3.Error as error:
         connection.close()
         raise StateRefused(f"the state {path} cannot be used: {error}; {_DAMAGED_HINT}") from error

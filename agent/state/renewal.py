@@ -2,7 +2,7 @@
 
 An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
 adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
-agent used last. After the copy was made, the agent may have sent bytes behind the copy's positions,
+agent used last. After the copy was made, the agent may have sent bytes after the copy's positions,
 under the same file ids. If the host's logs were restored as well, other bytes may be at these
 places now. So each file that is still read gets a new id, which begins at the copy's checkpoint. If
 the agent reads lines again under a new id, they count as new lines. A bucket is a span of event

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
@@ -19,11 +19,11 @@ from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE
 from skidway.agent.parsing.regex import groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
-from skidway.agent.validation import trial
-from skidway.agent.validation.trial import Trial
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client import RegistryClient, RegistryRefused
-from skidway.schemas.inference.naming import RESERVED
+
+if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load this module
+    from skidway.agent.validation.trial import Trial
 
 
 def check_settings(settings: AgentSettings) -> None:
@@ -66,9 +66,19 @@ def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
     return text
 
 
+def reserved_fields(schema: str) -> list[str]:
+    """The fields of a record's schema that have the name of one of the loader's columns."""
+    from skidway.schemas.inference.naming import RESERVED
+
+    names = [each["name"] for each in json.loads(schema)["fields"]]
+    return [name for name in names if name.lower() in RESERVED]
+
+
 def _try(
     source: SourceSettings, batch_bytes: int, host: Host, registry: RegistryClient, lines_max: int
 ) -> Trial:
+    from skidway.agent.validation import trial
+
     files, tried = trial.find(source, host)
     try:
         text = schema_text(source, registry)
@@ -79,8 +89,7 @@ def _try(
     if source.encoding == UTF_16:
         other = compiled(replace(source, encoding=UTF_16BE), schema, batch_bytes)
     press = compiled(source, schema, batch_bytes)  # refuses a schema that is no record
-    names = [each["name"] for each in json.loads(text)["fields"]]
-    tried.reserved = [name for name in names if name.lower() in RESERVED]
+    tried.reserved = reserved_fields(text)
     trial.run(press, files, tried, host, lines_max, other)
     return tried
 
@@ -98,9 +107,7 @@ def _check_source(source: SourceSettings, batch_bytes: int) -> None:
 def _schema_text(source: SourceSettings) -> str | None:
     if source.schema is None:
         return derived_schema(source)
-    if source.schema.endswith(".avsc"):
-        return read_schema_file(Path(source.schema))
-    return None
+    return None if source.schema_file is None else read_schema_file(source.schema_file)
 
 
 def _refused(source: SourceSettings, error: SkidwayError) -> ConfigurationRefused:

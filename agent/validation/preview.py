@@ -1,4 +1,4 @@
-"""Shows which rows and rejects a sample of lines gives. They are made in the same way as in a
+"""Shows which rows and rejects a sample of lines becomes. The code that makes them is that of a
 running agent.
 """
 
@@ -166,8 +166,8 @@ def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
 
 
 def _notes_of_path(source: SourceSettings) -> list[str]:
-    """Says that the path is sent whole, if rules treat its groups as private. The groups that
-    Kubernetes gives a path are no secrets, so they are not meant.
+    """If rules treat groups of `path.pattern` as private, a warning: rejected records and the audit
+    contain the whole path. Groups of Kubernetes' own paths are not secret, so they do not count.
     """
     if source.path_pattern is None:
         return []
@@ -211,7 +211,9 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
 
 
 def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as Python objects. Times outside the range of Python's datetime are numbers."""
+    """The rows as Python objects. If a time is outside the range of Python's datetime, all times
+    are numbers.
+    """
     try:
         return list(batch.to_pylist())
     except (ValueError, OverflowError):

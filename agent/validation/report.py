@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from skidway.agent.validation.trial import Trial
+if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load this module
+    from skidway.agent.validation.trial import Trial
 
 REGISTRY_TIMEOUT_S: Final = 2.0
 UNREADABLE_MAX: Final = 5
@@ -37,13 +38,18 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
     )
 
 
+def of_reserved(names: Sequence[str]) -> list[str]:
+    """Sentences about fields with names of the loader's columns."""
+    return [
+        f"the loader will refuse the topic: the field {name} has the name of one of the loader's "
+        "own columns; rename it"
+        for name in names
+    ]
+
+
 def _of_source(each: Trial) -> list[str]:
     lines = [f"{each.topic}: {_sum(each)}"]
-    lines += [
-        f"  the loader will refuse the topic: the field {name} has the name of one of the loader's "
-        "own columns; rename it"
-        for name in each.reserved
-    ]
+    lines += [f"  {words}" for words in of_reserved(each.reserved)]
     for path, reason in each.unreadable[:UNREADABLE_MAX]:
         lines.append(f"  cannot read {path}: {reason}")
     if len(each.unreadable) > UNREADABLE_MAX:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.values.found import Found
 from skidway.agent.values.intents import Intent, Reading
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 FILES_MAX: Final = 20

@@ -8,7 +8,7 @@ the file:
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of all bytes before it), denser towards the end; if the agent
                   skipped the file's first bytes, the first mark is (number of skipped bytes, 0),
-                  and the CRCs of all later marks begin behind the skipped bytes
+                  and the CRCs of all later marks begin after the skipped bytes
 
 Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
 does not match, the file is not the file that was read. The file gets a new id, and the marks show
@@ -21,11 +21,11 @@ import hashlib
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from skidway.agent.values.intents import crc_of
+from skidway.dataclass import dataclass
 
 ID_BITS: Final = 63
 FINGERPRINT_BYTES: Final = 1024
@@ -34,6 +34,7 @@ MARKS_MAX: Final = 24
 PROOF_BYTES: Final = 1 << 20
 """How many bytes are read at a time when the agent checks the CRCs of marks."""
 
+_LENGTH_BYTES: Final = 4
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 Read = Callable[[int, int], bytes]
@@ -61,11 +62,28 @@ def machine_id() -> str:
     return f"host {socket.gethostname()}"
 
 
-class Fingerprint(NamedTuple):
-    """SHA-256 of the first `length` bytes."""
+class Fingerprint(bytes):
+    """SHA-256 of the first `length` bytes. An immutable value in one object, because the agent
+    keeps a fingerprint for each file."""
 
-    length: int
-    digest: bytes
+    __slots__ = ()
+
+    def __new__(cls, length: int, digest: bytes) -> Fingerprint:
+        """digest: the SHA-256."""
+        return super().__new__(cls, length.to_bytes(_LENGTH_BYTES, "little") + digest)
+
+    def __repr__(self) -> str:
+        return f"Fingerprint({self.length}, {self.digest!r})"
+
+    @property
+    def length(self) -> int:
+        """How many bytes the digest covers."""
+        return int.from_bytes(self[:_LENGTH_BYTES], "little")
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256."""
+        return self[_LENGTH_BYTES:]
 
 
 class Guard(NamedTuple):

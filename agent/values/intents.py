@@ -10,12 +10,12 @@ the same records from them. The agent continues to read a file at the end of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import google_crc32c
 
 from skidway.agent.values.labels import Labels
+from skidway.dataclass import dataclass
 
 GIVEN_UP: Final = b"given up"
 """If an operator gives up an intent (`skidway agent state give-up`), this name replaces the name of

@@ -1,7 +1,7 @@
-"""The labels of a file's pod or container, and from which position of the file on they count.
+"""The labels of a file's pod or container, and from which position of the file on they apply.
 
 A record must be the same each time the agent makes it, but labels come from another file, which
-changes at any time. So the state stores, for each file id, which labels count from which position
+changes at any time. So the state stores, for each file id, which labels apply from which position
 on. The agent takes labels only where an intent begins, and stores them in the transaction that
 stores the intent. So all records of an intent have the same labels, and they have these labels
 again if the agent sends the intent again after a crash.
@@ -10,8 +10,9 @@ again if the agent sends the intent again after a crash.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from skidway.dataclass import dataclass
 
 Labels = tuple[tuple[str, str], ...]
 """Names and texts of labels, in the order of the names. A label without a text is left out."""

@@ -4,11 +4,11 @@ Each range has a reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.topic.messages import Certainty
+from skidway.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,41 @@
 """The program `skidway audit run`: collects audit messages, and serves the dashboard, metrics and
 health.
 
-The main thread reads the audit topics into the ledger. The web server's thread reads the ledger
-through a connection of its own. Each connection belongs to one thread, so the threads share only
-the ledger's file.
+The main thread reads the audit topics into the ledger, judges, and publishes editions (see module
+editions). The web server's threads answer from the newest edition. A third thread looks for old
+buckets. Each thread has connections of its own, but for those of the editions, which pass from the
+main thread to a thread of the web server and back, one at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import uvicorn
-from prometheus_client import Gauge
 
 from skidway import log, ports, systemd
+from skidway.audit.collector import metrics, risks
+from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HISTORY, HistoryStore
-from skidway.audit.collector.hours import Hours
 from skidway.audit.collector.judge import Judge
+from skidway.audit.collector.pruning import OldBuckets, looking
 from skidway.audit.collector.roster_file import RosterFile
-from skidway.audit.collector.web import Dashboard
+from skidway.audit.collector.web.dashboard import Dashboard
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.database import failures
 from skidway.audit.evidence.collection import Collection
-from skidway.audit.evidence.evidence import Window
 from skidway.audit.evidence.ledger import DATABASE, Ledger
-from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement import reasons
-from skidway.audit.judgement.clocks import Clocks, clocks
-from skidway.audit.judgement.hosts import HostStatus, survey
-from skidway.audit.judgement.standing import NOTHING_JUDGED, Standing
-from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.judgement.clocks import Clocks
+from skidway.audit.judgement.hosts import HostState
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
 from skidway.clock import Clock
@@ -47,77 +49,36 @@ from skidway.telemetry import Health, TelemetryServer, host_and_port
 
 TURN_MS = 500
 JUDGE_EVERY_S = 1.0
+PRUNE_EVERY_S = 1.0
+RISKS_EVERY_S = 10.0
 JUDGE_SHARE = 20  # judging takes at most a twentieth of the time
-CLOCKS_MAX = 50
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
 CONCURRENT_MAX = 64
+GARBAGE_MIN = 50_000
+"""Python looks for garbage when so many more values were made than freed."""
 BACKLOG = 128
 
 _log = log.get(__name__)
 
-_BUCKETS = Gauge(
-    "skidway_audit_buckets", "All buckets in which anything was counted, per verdict.", ["verdict"]
-)
-_OVERDUE = Gauge(
-    "skidway_audit_overdue_buckets",
-    "Of these, how many are due or lost, and neither complete nor accepted.",
-)
-_ACCEPTED = Gauge(
-    "skidway_audit_accepted_buckets",
-    "Of these, how many are not complete, but accepted by a person.",
-)
-_WARNED = Gauge(
-    "skidway_audit_warned_buckets",
-    "Of these, how many are complete with more rejects than rejects.share.max, and nobody has"
-    " accepted it.",
-)
-_DIFFERING = Gauge(
-    "skidway_audit_differing_recounts",
-    "Topics of outputs whose newest recount found files or rows that are not what was counted.",
-)
-_UNCOUNTED = Gauge(
-    "skidway_audit_uncounted_offsets",
-    "Offsets that counters could not read, such as those that expired before.",
-)
-_UNREAD = Gauge(
-    "skidway_audit_unread_messages",
-    "Messages of a schema that this version does not have; while there are any, every bucket is"
-    " unknown.",
-)
-_EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
-_BEHIND = Gauge(
-    "skidway_audit_behind_hosts",
-    "Of these, how many speak, but would be silent by their own clocks.",
-)
-_SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
-_NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")
-_OWN_CLOCK = Gauge(
-    "skidway_audit_own_clock_ahead_seconds",
-    "How far the clock of this host is ahead of most others, negative: behind; 0 below the bound.",
-)
-_WRONG_CLOCKS = Gauge(
-    "skidway_audit_wrong_clocks",
-    "Programs whose clocks differ by more than clock.difference.max.ms.",
-)
-_CLOCK = Gauge(
-    "skidway_audit_clock_ahead_seconds",
-    f"How far such a program's clock is ahead, negative: behind; of the {CLOCKS_MAX} that differ"
-    " most.",
-    ["tier", "host", "producer"],
-)
+
+def collect_garbage_rarely() -> None:
+    """Each step of judging makes some hundred thousand values. By default, Python would look
+    through all values of the process several times in a step, and find no garbage."""
+    gc.set_threshold(GARBAGE_MIN, 20, 20)
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
     """Collects messages, and serves requests, until the program is told to stop."""
+    collect_garbage_rarely()
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
         path = settings.store_dir / DATABASE
         stack.enter_context(failures(path))
-        ledger, reader = Ledger(path), Ledger(path)
-        stack.callback(ledger.close)
-        stack.callback(reader.close)
+        ledger, pruner, *readers = (Ledger(path) for _ in range(4))
+        for each in (ledger, pruner, *readers):
+            stack.callback(each.close)
         histories = [
             HistoryStore(
                 settings.store_dir / HISTORY, now_ms=clock.time_ms(), days=settings.history_days
@@ -129,15 +90,16 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         if ledger.read_again():
             _log.info("audit_topics_read_again", reason="messages were unread, and can be read now")
         expectation = _Expected(settings, clock)
-        loop = _Loop(settings, expectation, ledger, clock, histories[0])
+        stopping = threading.Event()
+        old = OldBuckets(pruner, lambda: expectation.policy, clock, settings.keep_days, stopping)
+        editions = Editions(readers, ledger.checkpoint)
+        loop = _Loop(settings, expectation, ledger, clock, histories[0], old, editions)
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        hours = Hours(reader, lambda: expectation.policy, lambda: loop.blocks, clock)
-        dashboard = Dashboard(
-            reader, lambda: expectation.policy, lambda: loop.standing, hours, clock, histories[1]
-        )
+        dashboard = Dashboard(editions, clock, histories[1], settings.bootstrap_servers)
         stack.enter_context(_serving(dashboard, settings.listener))
+        stack.enter_context(looking(old, clock, stopping))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
         systemd.ready(f"dashboard on {settings.listener}")
         loop.until(shutdown)
@@ -179,8 +141,12 @@ class _Loop:
         ledger: Ledger,
         clock: Clock,
         history: HistoryStore | None = None,
+        old: OldBuckets | None = None,
+        editions: Editions | None = None,
     ) -> None:
-        self._history = history
+        self._editions = editions
+        self._old = old
+        self._prune_at = self._risks_at = clock.monotonic()
         self._has_caught_up = False
         self._settings = settings
         self._expected = expected
@@ -189,17 +155,15 @@ class _Loop:
         self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
-        self._judging = Judge(ledger, lambda: expected.policy, clock, self._note)
+        note = None if history is None else history.note
+        self._judging = Judge(
+            ledger, lambda: expected.policy, clock, note, lambda: self._has_caught_up
+        )
         self.standing = NOTHING_JUDGED
         self._clocks = Clocks()
         self._has_read = False
         self.health = Health(True)
         self._judge()
-
-    @property
-    def blocks(self) -> Mapping[int, Standing]:
-        """The last judgement of each hour of buckets, by the hour's start."""
-        return self._judging.blocks
 
     def until(self, shutdown: Shutdown) -> None:
         while not shutdown.requested:
@@ -225,13 +189,27 @@ class _Loop:
             self._has_caught_up = collection.has_caught_up
             self._examine()
 
+    def _prune(self) -> None:
+        """Deletes a few of the old buckets, digests and seals that the store need not keep."""
+        if (
+            self._old is None
+            or self._old.before_ms is None
+            or self._clock.monotonic() < self._prune_at
+        ):
+            return
+        self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
+        metrics.tell_pruned(self._ledger.prune(self._old.take(), self._old.before_ms))
+
     def _examine(self) -> None:
         self._expected.look()
-        if self._clock.monotonic() >= self._judge_at:
+        self._prune()
+        missing = self._ledger.rebuilding
+        has_turned = bool(missing) != bool(self.standing.rebuilding)
+        if has_turned or self._clock.monotonic() >= self._judge_at:
             self._judge()
         silent_s = self._clock.monotonic() - self._good_at
         unread = self._ledger.unread()
-        _UNREAD.set(sum(unread.values()))
+        metrics.tell_unread(sum(unread.values()))
         detail: dict[str, Any] = {
             "partitions": self._partitions,
             "messages_refused": self._ledger.refused_count,
@@ -239,6 +217,9 @@ class _Loop:
             "seconds_since_read": round(silent_s, 1) if self._has_read else None,
             "verdict": report.sentence(self.standing),
         }
+        metrics.tell_rebuilding(missing)
+        if missing:
+            detail["rebuilding"] = reasons.of_rebuilding(missing)
         if not self._has_read:
             detail["read"] = f"nothing since the start, {silent_s:.0f} s ago"
         if said := clock_report.sentences(self._clocks):
@@ -250,43 +231,42 @@ class _Loop:
         is_well = self._expected.problem is None and not unread and not self._clocks.is_ours_wrong
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
-    def _note(self, window: Window, found: Sequence[BucketVerdict], now_ms: int) -> None:
-        """Notes changed verdicts, unless the ledger lacks messages that the topics already have."""
-        if self._history is not None and self._has_caught_up:
-            self._history.note(window, found, now_ms)
-
     def _judge(self) -> None:
         """Judges some buckets. Pages, metrics and /health then report the new standing, that is,
         the result for all buckets."""
         began = self._clock.monotonic()
         self.standing = found = self._judging.step()
-        evidence = self._ledger.evidence(NO_BUCKETS)
-        policy, now_ms = self._expected.policy, self._clock.time_ms()
-        for status in Status:
-            _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
-        _OVERDUE.set(sum(found.overdue.values()))
-        _ACCEPTED.set(sum(found.accepted.values()))
-        _WARNED.set(found.warned)
-        _UNCOUNTED.set(found.uncounted)
-        _DIFFERING.set(sum(1 for recount in found.recounts if not recount.is_good))
-        self._tell_clocks(clocks(evidence, policy, now_ms))
-        expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
-        _EXPECTED.set(len(expected))
-        _BEHIND.set(sum(1 for x in expected if x.status is HostStatus.BEHIND))
-        _SILENT.set(sum(1 for x in expected if x.status is HostStatus.SILENT))
-        _NEVER_HEARD.set(sum(1 for x in expected if x.status is HostStatus.NEVER_HEARD))
+        evidence = self._judging.evidence
+        step = step_of(self._judging, found, self._clock.time_ms())
+        metrics.tell_standing(found)
+        metrics.tell_topics(found, evidence)
+        hosts = [] if evidence.rebuilding else step.hosts
+        metrics.tell_hosts(hosts)
+        self._tell_risks(hosts, step.common.policy, self._clock.time_ms())
+        self._tell_clocks(step.clocks)
+        if self._editions is not None:
+            self._editions.publish(step)
         taken_s = self._clock.monotonic() - began
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
+
+    def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
+        """Reads the notes of all senders, so it is done less often than judging."""
+        if self._clock.monotonic() < self._risks_at:
+            return
+        self._risks_at = self._clock.monotonic() + RISKS_EVERY_S
+        notes = self._ledger.notes() if hosts else []
+        topics = [x for x in self.standing.topics if not x.source.topic.endswith(REJECTED_SUFFIX)]
+        metrics.tell_risks(
+            risks.host_risks(hosts, risks.backlogs(notes), now_ms),
+            risks.tier_risks(topics, policy, risks.kept(notes)),
+            now_ms,
+        )
 
     def _tell_clocks(self, found: Clocks) -> None:
         if found.wrong != self._clocks.wrong:
             _log.warning("clocks_differ", reasons=clock_report.sentences(found))
         self._clocks = found
-        _OWN_CLOCK.set(found.ours_ms / 1000)
-        _WRONG_CLOCKS.set(len(found.others))
-        _CLOCK.clear()
-        for x in found.others[:CLOCKS_MAX]:
-            _CLOCK.labels(x.tier.value.lower(), x.host, x.producer).set(x.ahead_ms / 1000)
+        metrics.tell_clocks(found)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,10 @@
-"""Decides what the history of verdicts notes. The history says since when a bucket has its verdict,
-and why the verdict changed. The module does no I/O.
+"""Decides, without I/O, which rows the history of verdicts gets. The history says since when a
+bucket has had its verdict, and why the verdict changed.
 
-A row is noted when the word that reports print for a bucket changes. A bucket whose first verdict
-is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was complete and
-is not complete any more, the row has a cause: which host and tier counted more records than before.
+A bucket gets a row when the word that reports print for the bucket changes. A bucket whose first
+verdict is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was
+complete and is not complete any more, the row has a cause: which host and tier counted more records
+than before.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ REASONS_MAX, REASON_LENGTH_MAX = 3, 200
 CAUSES_MAX = 3
 WARNED = "warned"
 KEPT_MAX = 300_000
-"""Of complete buckets, the counts of this many pairs of host and tier are kept in memory. Without
-them, a cause names the tier alone."""
+"""Memory holds at most this many counts of complete buckets (one count for each host and tier). If
+a bucket is complete no more and its counts are not in memory, the history does not say which host
+counted more records than before, but only at which tier."""
 
 Key = tuple[Source, int, int]
-"""The topic of a bucket, the bucket's start, and its size, in ms."""
+"""The topic of a bucket, and the bucket's start and size in ms."""
 Counts = Mapping[tuple[str, str], int]
 """The number of records by (tier, host). The host is "" for the sum of all hosts."""
 
@@ -46,17 +48,17 @@ class Row:
 def noted(
     last: Row | None, verdict: BucketVerdict, time_ms: int, before: Counts | None = None
 ) -> Row | None:
-    """The row to append after `last`; None if there is nothing to note. before: the counts by tier
-    and host when the bucket was last judged complete, if they are known."""
+    """The row to append after `last`; None if the verdict is the same. before: the counts by tier
+    and host from the time when the bucket was last judged complete, if they are known."""
     word, is_complete = word_of(verdict), verdict.status is Status.COMPLETE
     if word == (Status.OPEN.word if last is None else last.word):
         return None
-    counts, cause = counts_of(verdict), ""
+    totals, cause = totals_of(verdict), ""
     if last is not None and last.is_complete and not is_complete:
-        cause = _cause(before, counts, last.totals or {})
+        cause = _cause(before, verdict, last.totals or {}, totals)
     reasons = tuple(shortened(x) for x in verdict.words[:REASONS_MAX])
     revision = 1 if last is None else last.revision + 1
-    return Row(revision, time_ms, word, is_complete, reasons, shortened(cause), _totals(counts))
+    return Row(revision, time_ms, word, is_complete, reasons, shortened(cause), totals)
 
 
 def word_of(verdict: BucketVerdict) -> str:
@@ -67,7 +69,8 @@ def word_of(verdict: BucketVerdict) -> str:
 
 
 def counts_of(verdict: BucketVerdict) -> dict[tuple[str, str], int]:
-    """The records by tier and host. If a tier has several places, the greatest count."""
+    """The number of records by tier and host. For a tier with several places, the greatest
+    count."""
     found: Counter[tuple[str, str]] = Counter()
     for agent in verdict.agents:
         here: dict[str, int] = {}
@@ -79,14 +82,25 @@ def counts_of(verdict: BucketVerdict) -> dict[tuple[str, str], int]:
     return dict(found)
 
 
+def totals_of(verdict: BucketVerdict) -> dict[str, int]:
+    """The number of records by tier, of all hosts together. For a tier with several places, the
+    greatest count."""
+    found: dict[str, int] = {}
+    for place, sums in verdict.places().items():
+        tier = place.tier.value.lower()
+        found[tier] = max(found.get(tier, 0), 0 if sums is None else sums.count)
+    return found
+
+
 def shortened(text: str) -> str:
-    """The text, at most REASON_LENGTH_MAX characters of it."""
+    """The text, cut to at most REASON_LENGTH_MAX characters."""
     return text if len(text) <= REASON_LENGTH_MAX else text[: REASON_LENGTH_MAX - 3] + "..."
 
 
 class Kept:
-    """The counts of buckets that were complete when they were last judged, in bounded memory. The
-    counts that were kept for the longest time go first. Only the judging thread uses this."""
+    """The counts of buckets that were complete when they were last judged, in bounded memory. If
+    there are too many, the counts that were stored first are dropped. Only the judging thread uses
+    this object."""
 
     def __init__(self, size_max: int = KEPT_MAX) -> None:
         self._size_max = size_max
@@ -94,11 +108,11 @@ class Kept:
         self._counts: OrderedDict[Key, Counts] = OrderedDict()
 
     def get(self, key: Key) -> Counts | None:
-        """The counts of the bucket; None if they are not kept."""
+        """The counts of the bucket; None if they are not in memory."""
         return self._counts.get(key)
 
     def put(self, key: Key, counts: Counts | None) -> None:
-        """Keeps these counts; None forgets them."""
+        """Stores these counts; None deletes the bucket's counts."""
         self._size -= len(self._counts.pop(key, {}))
         if counts is not None:
             self._counts[key] = counts
@@ -107,18 +121,16 @@ class Kept:
             self._size -= len(self._counts.popitem(last=False)[1])
 
 
-def _totals(counts: Counts) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for (tier, _), count in counts.items():
-        found[tier] += count
-    return dict(found)
-
-
-def _cause(before: Counts | None, now: Counts, totals: Mapping[str, int]) -> str:
-    if before is None:
-        before = {(tier, ""): count for tier, count in totals.items()}
-        now = {(tier, ""): count for tier, count in _totals(now).items()}
-    more = {key: count - before.get(key, 0) for key, count in now.items()}
+def _cause(
+    kept: Counts | None, verdict: BucketVerdict, totals: Mapping[str, int], now: Mapping[str, int]
+) -> str:
+    """kept: the counts by tier and host from the time when the bucket was complete, if they are
+    known. totals: the totals of the same time."""
+    before = {(tier, ""): count for tier, count in totals.items()} if kept is None else kept
+    found = {(tier, ""): count for tier, count in now.items()}
+    if kept is not None:
+        found = counts_of(verdict)
+    more = {key: count - before.get(key, 0) for key, count in found.items()}
     grown = sorted((key for key in more if more[key] > 0), key=lambda key: (-more[key], key))
     said = [_more(more[key], *key) for key in grown[:CAUSES_MAX]]
     if len(grown) > CAUSES_MAX:

@@ -9,7 +9,7 @@ ms. An answer has at most BUCKETS_MAX buckets, the newest first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -17,7 +17,6 @@ from starlette.exceptions import HTTPException
 from skidway.audit.collector.history import Row
 from skidway.audit.collector.history_store import BucketHistory, HistoryStore
 from skidway.audit.evidence.evidence import FOREVER
-from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports import history_report, report
 from skidway.audit.reports.topic_names import is_named, topic_name
 from skidway.cli.moments import parse_moment
@@ -30,7 +29,7 @@ BUCKETS_MAX = 500
 def answer(
     store: HistoryStore | None, query: Mapping[str, str], known: Iterable[Source], now_ms: int
 ) -> dict[str, Any]:
-    """The document of /history.json. known: the topics of the ledger."""
+    """The JSON document of /history.json. known: the topics that the ledger knows."""
     if store is None:
         raise HTTPException(404, "This collector has no history.")
     topic = query.get("topic")
@@ -52,20 +51,9 @@ def answer(
     }
 
 
-def page(store: HistoryStore | None, shown: Sequence[BucketVerdict]) -> dict[str, Any] | None:
-    """What the page of a bucket shows; None without a history."""
-    if store is None or not shown:
-        return None
-    sources, bucket = {x.source for x in shown}, shown[0].bucket
-    found = store.read((bucket, bucket + 1), lambda x: x in sources, BUCKETS_MAX)
-    documents = [_document(x) for x in found]
-    return {
-        "since": report.time_text(store.since_ms),
-        "buckets": [
-            {"name": x["topic"], "lines": history_report.lines(x["changes"], x["left_out"])}
-            for x in documents
-        ],
-    }
+def changes(found: BucketHistory) -> list[str]:
+    """The lines about a bucket's history on the bucket's page: one for each row of the history."""
+    return history_report.lines(map(_change, found.rows), found.left_out)
 
 
 def _document(found: BucketHistory) -> dict[str, Any]:

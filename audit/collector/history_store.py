@@ -1,9 +1,9 @@
 """Stores the history of verdicts in a SQLite database, `history.db`.
 
-The judging thread is the one writer. Other threads read through a connection of their own. The
-history cannot be rebuilt from the audit topics; if the file is lost, the history begins anew, and
-`since_ms` says when. Buckets older than `history.days` (event time) are neither noted nor kept. A
-bucket has at most REVISIONS_MAX rows: the first, and the newest.
+Only the judging thread writes. Other threads read, each through its own connection. The history
+cannot be rebuilt from the audit topics; if the file is lost, the history begins anew, and
+`since_ms` says when it began. Buckets older than `history.days` (in event time) get no rows, and
+their rows are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest ones.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from skidway.audit.collector import arrivals
+from skidway.audit.collector.arrivals import Arrival, Arrivals
 from skidway.audit.collector.history import Kept, Key, Row, counts_of, noted
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence.evidence import Window
 from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 HISTORY = "history.db"
 REVISIONS_MAX = 50
 DELETED_MAX = 1_000  # of one step
 HOSTS_MAX = 500
-"""The causes of buckets with more agents name the tier alone, because this is cheaper."""
+"""If a bucket has more agents than this, its causes name only the tier, because this is cheaper."""
 DAY_MS = 86_400_000
-_VERSION = 1
-_SCHEMA = """
+_VERSION = 2
+_UPGRADES = {1: arrivals.SCHEMA}
+_SCHEMA = f"""{arrivals.SCHEMA};
 CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), since_ms INTEGER NOT NULL);
 CREATE TABLE sources (id INTEGER PRIMARY KEY, cluster TEXT, cluster_id TEXT, topic TEXT,
     topic_id TEXT, UNIQUE (cluster, cluster_id, topic, topic_id));
@@ -49,8 +53,18 @@ class BucketHistory:
 
     @property
     def left_out(self) -> int:
-        """How many rows after the first are not kept."""
+        """How many rows after the first were deleted."""
         return self.rows[-1].revision - len(self.rows)
+
+
+class Completion(NamedTuple):
+    """When the audit first found a bucket complete, by its own clock. complete_ms: None if it never
+    did."""
+
+    source: Source
+    bucket: int
+    bucket_ms: int
+    complete_ms: int | None
 
 
 class HistoryStore:
@@ -59,7 +73,8 @@ class HistoryStore:
     def __init__(self, path: Path | str = IN_MEMORY, *, now_ms: int, days: int = 35) -> None:
         self._days_ms = days * DAY_MS
         self._kept = Kept()
-        self._database = open_database(path, _SCHEMA, _VERSION)
+        self._database = open_database(path, _SCHEMA, _VERSION, _UPGRADES)
+        self._arrivals = Arrivals(self._database, now_ms)
         if self._database.execute("SELECT 1 FROM meta").fetchone() is None:
             with transaction(self._database):
                 self._database.execute("INSERT OR IGNORE INTO meta VALUES (1, ?)", (now_ms,))
@@ -70,28 +85,35 @@ class HistoryStore:
 
     @property
     def since_ms(self) -> int:
-        """Since when the history remembers."""
+        """When the history began."""
         return int(self._database.execute("SELECT since_ms FROM meta").fetchone()[0])
 
-    def note(self, window: Window, found: Sequence[BucketVerdict], now_ms: int) -> None:
-        """Notes those of the verdicts that changed. `found`: all buckets of the window. Deletes
-        some rows that are too old."""
+    def note(self, found: Sequence[BucketVerdict], now_ms: int) -> None:
+        """Adds a row for each of these verdicts that has changed. Deletes some rows that are too
+        old."""
         oldest = now_ms - self._days_ms
-        last = self._last(window)
+        ids = {source: id_ for id_, source in self._sources().items()} if found else {}
         added: list[tuple[Key, Row]] = []
         for verdict in found:
             if verdict.bucket < oldest:
                 continue
             key = (verdict.source, verdict.bucket, verdict.bucket_ms)
-            row = noted(last.get(key), verdict, now_ms, self._kept.get(key))
+            last = self._last(ids[verdict.source], *key[1:]) if verdict.source in ids else None
+            row = noted(last, verdict, now_ms, self._kept.get(key))
             is_kept = verdict.status is Status.COMPLETE and len(verdict.agents) <= HOSTS_MAX
             self._kept.put(key, counts_of(verdict) if is_kept else None)
             if row is not None:
                 added.append((key, row))
         old = self._database.execute("SELECT 1 FROM rows WHERE bucket < ? LIMIT 1", (oldest,))
-        if added or old.fetchone():
+        arrived = self._arrivals.changed([x for x in found if x.bucket >= oldest], now_ms)
+        if added or arrived or old.fetchone():
             with transaction(self._database):
                 self._write(added)
+                ids = {source: id_ for id_, source in self._sources().items()}
+                for key, counts in arrived:
+                    if key[0] in ids:
+                        self._arrivals.write(ids[key[0]], key, counts, now_ms)
+                self._arrivals.delete(oldest, DELETED_MAX)
                 self._database.execute(
                     "DELETE FROM rows WHERE (bucket, source, bucket_ms, revision) IN (SELECT"
                     " bucket, source, bucket_ms, revision FROM rows WHERE bucket < ? LIMIT ?)",
@@ -114,6 +136,40 @@ class HistoryStore:
             for bucket, source, size in keys
         ]
 
+    def arrivals(self, verdict: BucketVerdict) -> dict[tuple[Tier, str], Arrival]:
+        """Since when each place has the count that it has, by tier and name."""
+        ids = {source: id_ for id_, source in self._sources().items()}
+        id_ = ids.get(verdict.source)
+        if id_ is None:
+            return {}
+        return self._arrivals.read(id_, verdict.bucket, verdict.bucket_ms)
+
+    def completions(self, since_ms: int, count_max: int) -> list[Completion]:
+        """When each bucket that begins at `since_ms` or later was first complete. At most
+        `count_max` buckets, the newest first."""
+        sources = self._sources()
+        found = self._database.execute(
+            "SELECT source, bucket, bucket_ms, min(CASE WHEN complete THEN time_ms END) FROM rows"
+            " WHERE bucket >= ? GROUP BY bucket, source, bucket_ms"
+            " ORDER BY bucket DESC, source DESC, bucket_ms DESC LIMIT ?",
+            (since_ms, count_max),
+        )
+        return [Completion(sources[source], *rest) for source, *rest in found]
+
+    def search(self, text: str, since_ms: int, count_max: int) -> list[BucketHistory]:
+        """The histories of the newest buckets that begin at `since_ms` or later and whose reasons
+        or causes contain the text, in upper or lower case."""
+        sources = self._sources()
+        keys = self._database.execute(
+            "SELECT DISTINCT bucket, source, bucket_ms FROM rows WHERE bucket >= ?1"
+            " AND (instr(lower(reasons), ?2) OR instr(lower(cause), ?2))"
+            " ORDER BY bucket DESC, source LIMIT ?3",
+            (since_ms, text.lower(), count_max),
+        ).fetchall()
+        return [
+            BucketHistory(sources[x], at, size, self._rows(at, x, size)) for at, x, size in keys
+        ]
+
     def _rows(self, *key: int) -> tuple[Row, ...]:
         found = self._database.execute(
             f"SELECT {_COLUMNS} FROM rows WHERE bucket = ? AND source = ? AND bucket_ms = ?"  # noqa: S608
@@ -122,13 +178,13 @@ class HistoryStore:
         )
         return tuple(_row(x) for x in found)
 
-    def _last(self, window: Window) -> dict[Key, Row]:
-        sources = self._sources()
+    def _last(self, *key: int) -> Row | None:
         found = self._database.execute(
-            f"SELECT {_COLUMNS} FROM rows WHERE bucket >= ? AND bucket < ? ORDER BY revision",  # noqa: S608
-            window,
-        )
-        return {(sources[x[0]], x[1], x[2]): _row(x) for x in found}
+            f"SELECT {_COLUMNS} FROM rows WHERE source = ? AND bucket = ? AND bucket_ms = ?"  # noqa: S608
+            " ORDER BY revision DESC LIMIT 1",
+            key,
+        ).fetchone()
+        return None if found is None else _row(found)
 
     def _sources(self) -> dict[int, Source]:
         found = self._database.execute("SELECT * FROM sources")

@@ -1,12 +1,12 @@
-"""Answers requests of programs that wait for whole hours, such as the loader before it marks an
-hour as complete.
+"""Answers programs that wait until an hour is complete. One of them is the loader, which waits
+before it marks the hour as complete.
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
-                                                         buckets; cheap, but perhaps a little old.
-                                                         An hour that may have lines of a declared
-                                                         loss is not complete here: ask
-                                                         /complete.json
+                                                         buckets; cheap, and as old as the
+                                                         collector's last step of judging. Here, an
+                                                         hour that may contain lines of a declared
+                                                         loss is never complete: ask /complete.json
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
 With `output=<name>`, the answer of /complete.json also names the newest message that the collector
@@ -17,21 +17,23 @@ the program into account.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from skidway.audit.collector.addresses import agents_address
+from skidway.audit.collector.editions import Edition
 from skidway.audit.collector.judge import BLOCK_MS
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.judgement.completeness import completeness
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.judgement.standing import Standing
-from skidway.audit.judgement.topic_judgement import TopicJudgement
 from skidway.audit.reports import completeness_report, report
-from skidway.audit.reports.completeness_question import answered, question
+from skidway.audit.reports.completeness_question import question, topics_of, window_of
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_moment
@@ -43,64 +45,38 @@ HOURS_MAX = 1_000
 
 
 class Hours:
-    """Answers requests from one ledger. blocks: returns the last judgement of each hour, by the
-    hour's start in ms. The caller must make only one request at a time."""
+    """Answers requests from editions."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        policy: Callable[[], Policy],
-        blocks: Callable[[], Mapping[int, Standing]],
-        clock: Clock,
-    ) -> None:
-        self._ledger = ledger
-        self._policy = policy
-        self._blocks = blocks
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def complete(self, request: Request) -> dict[str, Any]:
+    def complete(self, edition: Edition, request: Request) -> dict[str, Any]:
         """The document of /complete.json."""
         topic, since_ms, until_ms = self._asked(request)
-        asked, policy, now_ms = question(topic, since_ms, until_ms), self._policy(), self._now()
+        asked, policy, now_ms = question(topic, since_ms, until_ms), edition.policy, self._now()
+        evidence = edition.evidence(window_of(edition.ledger, asked), topics_of(asked))
         try:
-            answer = answered(self._ledger, policy, asked, now_ms)
+            found = completeness(evidence, policy, asked, now_ms, edition.known(evidence))
         except UsageError as error:
             raise HTTPException(400, str(error)) from error
-        said = completeness_report.document(answer.found, asked, policy, 0.0)
+        bounded = report.Bounded(agents_address)
+        said = completeness_report.document(found, asked, policy, 0.0, bounded)
         del said["seconds_waited"]
         output = request.query_params.get("output")
-        heard = None if output is None else _heard(answer.evidence, policy, output)
-        return {**said, "judged_ms": now_ms, "output": heard}
+        heard = None if output is None else _heard(evidence, policy, output)
+        return {**said, "judged_ms": edition.step.standing.judged_ms, "output": heard}
 
-    def judged(self, request: Request) -> dict[str, Any]:
+    def judged(self, edition: Edition, request: Request) -> dict[str, Any]:
         """The document of /hours.json."""
         topic, since_ms, until_ms = self._asked(request)
         first = since_ms - since_ms % BLOCK_MS
         if not first < until_ms <= first + HOURS_MAX * BLOCK_MS:
             raise HTTPException(400, f"since is at most {HOURS_MAX} hours before until")
-        blocks, reach = self._blocks(), self._reach()
+        blocks, reach = edition.step.blocks, _reach(edition)
         found = {x: self._hour(topic, x, blocks, reach) for x in range(first, until_ms, BLOCK_MS)}
-        for hour in self._lossy(topic, found):
+        for hour in _lossy(edition, topic, found):
             found[hour] = _document(hour, is_complete=False, judged_ms=self._now())
         return {"topic": topic, "hours": [x for x in found.values() if x is not None]}
-
-    def _lossy(self, topic: str, hours: Iterable[int]) -> list[int]:
-        """The hours that may have lines of a declared loss. The judgements of buckets do not show
-        all of these hours, because a bucket without counts has no judgement."""
-        names, policy, now_ms = with_rejects([topic]), self._policy(), self._now()
-        evidence = self._ledger.evidence((now_ms, now_ms), topics_named(names))  # without buckets
-        judgements = [
-            TopicJudgement(evidence, source, policy, now_ms)
-            for source in evidence.topics
-            if is_named(source, names)
-        ]
-        return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
-
-    def _reach(self) -> int:
-        """A bucket may begin before an hour and end inside the hour. Returns how many blocks before
-        the hour may contain the start of such a bucket."""
-        size = self._ledger.bucket_ms() or BLOCK_MS
-        return -(-size // BLOCK_MS) if BLOCK_MS % size else 0
 
     def _hour(
         self, topic: str, hour: int, blocks: Mapping[int, Standing], reach: int
@@ -128,6 +104,26 @@ class Hours:
         return self._clock.time_ms()
 
 
+def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
+    """The hours that may have lines of a declared loss. The judgements of buckets do not show all
+    of these hours, because a bucket without counts has no judgement."""
+    names = with_rejects([topic])
+    evidence = edition.evidence(NO_BUCKETS, topics_named(names))
+    judgements = [
+        edition.judgement(evidence, source)
+        for source, each in evidence.topics.items()
+        if is_named(source, names) and each.losses
+    ]
+    return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
+
+
+def _reach(edition: Edition) -> int:
+    """A bucket may begin before an hour and end inside the hour. Returns how many blocks before the
+    hour may contain the start of such a bucket."""
+    sizes = (x for x in edition.ledger.bucket_sizes() if BLOCK_MS % x)
+    return max((-(-x // BLOCK_MS) for x in sizes), default=0)
+
+
 def _document(hour: int, *, is_complete: bool, judged_ms: int) -> dict[str, Any]:
     return {
         "hour": report.time_text(hour),
@@ -143,8 +139,8 @@ def _is_good(found: Standing) -> bool:
 
 def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
     """The epoch and number of an output's newest message in the ledger, and whether the output is
-    retired. The caller needs the second fact, because a verdict says nothing about the rows of a
-    retired output."""
+    retired. The caller must know whether it is retired, because a verdict says nothing about the
+    rows of a retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None

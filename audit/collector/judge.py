@@ -1,41 +1,67 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-The judge works on blocks of one hour of event time. Every step judges the newest blocks and some
-older blocks. The older blocks take turns. So every block is judged again from time to time, and its
-new verdicts take changes into account. Such changes are, for example, a late line, a seal, a
-decision, or the passage of time. The standing is the result for all blocks together. While there
-are blocks that were never judged, the standing says how many there are.
+The result for all buckets together is called the *standing*. A step judges only the buckets whose
+verdict may have changed: their counts have changed, or other evidence on which the verdict depends
+(see judgement.dependence). So after a step that had enough time, the standing is the same as if the
+step had judged every bucket. If the time is too short, the step leaves buckets for the next step:
+first the buckets that are too young to be due, then the oldest buckets. Every second step begins
+with the buckets that have waited longest. So every bucket is judged in the end, even if evidence
+that concerns all buckets changes again and again. The standing says how many hours have buckets
+that were never judged. While the ledger is being rebuilt, nothing is judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from skidway.audit.evidence.evidence import Window
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.collector.topic_buckets import TopicBuckets
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.evidence.tallies import BucketId
+from skidway.audit.judgement.agent_columns import FleetColumns
+from skidway.audit.judgement.clocks import present_ms
+from skidway.audit.judgement.dependence import Dependence
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.standing import Standing, joined, of_evidence
-from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.rules.topic_facts import CommonFacts
+from skidway.audit.judgement.standing import (
+    NEWEST_BUCKETS,
+    Standing,
+    TopicStanding,
+    of_evidence,
+    order,
+    with_notes,
+)
+from skidway.audit.judgement.topic_judgement import TopicJudgement
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.clock import Clock
+from skidway.kafka.source import Source
 
 BLOCK_MS = 3_600_000
-Note = Callable[[Window, Sequence[BucketVerdict], int], None]
-"""Is told all verdicts of a block, and the audit's time."""
-NEWEST_BLOCKS = 2
-"""The number of newest blocks that every step judges."""
+"""Verdicts are summed up by hours of event time."""
 
-NEVER_S, AGAIN_S = 5.0, 0.25
-"""After the newest blocks, a step judges older blocks that were never judged, and ends once it has
-taken NEVER_S seconds. If no such block is left, the step judges older blocks again, and ends once
-it has taken AGAIN_S seconds."""
+STEP_S = 1.0
+"""A step judges buckets for this long, and always judges at least one bucket."""
+
+STALE_MAX = 2_000
+"""A step considers at most this many buckets of each topic."""
+
+NOTED_AGENTS_MAX = 50_000
+"""Verdicts on so many agents are noted together."""
+
+Note = Callable[[Sequence[BucketVerdict], int], None]
+"""A function that gets the verdicts that may have changed, and the audit's time."""
 
 
 class Judge:
-    """Owns the last judgement of each block. Only the thread that owns the ledger's connection uses
-    this object; other threads may only read `blocks`. note: is told the verdicts of each judgement
-    that begins when every block has been judged before."""
+    """Owns the last judgement of each bucket. Only the thread that owns the ledger's connection
+    uses this object; other threads may only read `blocks`. note: gets the verdicts that may have
+    changed. After all buckets were judged once and `may_note` has returned true, it gets each
+    verdict at least once."""
 
     def __init__(
         self,
@@ -43,52 +69,220 @@ class Judge:
         policy: Callable[[], Policy],
         clock: Clock,
         note: Note | None = None,
+        may_note: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._note = note
-        self._is_whole = False
         self._ledger = ledger
         self._policy = policy
         self._clock = clock
-        self._parts: dict[int, Standing] = {}
-        self._turn: list[int] = []
+        self._note = note
+        self._may_note = may_note
+        self._is_whole = self._is_counted = False
+        self._steps = 0
+        self._topics: dict[Source, TopicBuckets] = {}
+        self._counted: dict[Source, set[BucketId]] = {}
+        self._blocks: dict[int, Standing] = {}
+        self._starts: tuple[int, ...] = ()
+        self.evidence = Evidence()
+        """All evidence of the last step, but for the counts of buckets."""
+        self._take_facts()
 
     @property
-    def blocks(self) -> dict[int, Standing]:
+    def blocks(self) -> Mapping[int, Standing]:
         """The last judgement of each block (an hour of event time), by the block's start. Any
         thread may read this property."""
-        return dict(self._parts)
+        return self._blocks
 
     def step(self) -> Standing:
-        """Judges some blocks. Returns the standing of all blocks, with the last judgement of each
-        block."""
+        """Judges the buckets whose verdicts may have changed. Returns the standing of all
+        buckets."""
+        if self._ledger.rebuilding:
+            return self._forget_everything()
+        changed = self._take_changes()
+        evidence = self.evidence = self._ledger.evidence_without_counts()
+        now_ms = self._take_facts()
+        common, fleet, policy = self.common, self.fleet, self.common.policy
+        is_noting = self._note is not None and self._is_whole and self._may_note()
+        looks = [
+            self._look(
+                TopicJudgement(evidence, source, policy, common.now_ms, common, fleet), changed
+            )
+            for source in sorted(evidence.topics, key=order)
+        ]
+        self._tell(self._judge(looks, is_noting=is_noting), now_ms if is_noting else None)
+        return self._standing(evidence, now_ms, {x.source: x for x in looks})
+
+    def _take_facts(self) -> int:
+        """Finds what the judgements of all topics share. Returns the time of our clock."""
+        policy, now_ms = self._policy(), self._clock.time_ms()
+        self.common = CommonFacts(self.evidence, policy, present_ms(self.evidence, policy, now_ms))
+        self.fleet = FleetColumns(self.common)
+        return now_ms
+
+    def _forget_everything(self) -> Standing:
+        """Returns the standing for the time in which the ledger has only a part of the evidence."""
+        self.evidence = self._ledger.evidence_without_counts()
+        self._topics, self._counted, self._blocks, self._starts = {}, {}, {}, ()
+        self._is_whole = self._is_counted = False
+        found = of_evidence(self.evidence, [], self._take_facts())
+        return replace(found, unjudged=1)
+
+    # Which buckets.
+
+    def _take_changes(self) -> Mapping[Source, set[BucketId]]:
+        """Finds the buckets whose counts have changed, or were deleted, since the last step."""
+        found = self._ledger.changed_buckets()
+        gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
+        if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
+            self._is_counted = True
+            self._counted = self._ledger.buckets()
+            for topic in self._topics.values():
+                topic.mark_all()
+            return {}
+        for source, keys in found.changed.items():
+            known = self._counted.get(source, set())
+            if not known >= keys:
+                self._counted[source] = known | keys
+        for source, keys in found.gone.items():
+            self._counted[source] = self._counted.get(source, set()) - keys
+        sources = found.changed.keys() | found.gone.keys()
+        return {
+            x: found.changed.get(x, set[BucketId]()) | found.gone.get(x, set()) for x in sources
+        }
+
+    def _look(self, judgement: TopicJudgement, changed: Mapping[Source, set[BucketId]]) -> _Look:
+        source = judgement.facts.source
+        topic = self._topics.setdefault(source, TopicBuckets(source))
+        lossy = (key for key in judgement.buckets() if not self._ledger.is_pruned(source, key))
+        topic.keep(self._counted.get(source, set()), lossy)
+        for each in judgement.facts.expectation.related:
+            topic.mark(changed.get(each, ()))
+        dependence = Dependence(judgement)
+        stale = topic.look(dependence, judgement.facts.policy.lateness_ms)
+        return _Look(source, topic, judgement, dependence, stale)
+
+    # Judging.
+
+    def _judge(self, looks: Sequence[_Look], *, is_noting: bool) -> Iterator[BucketVerdict]:
         began = self._clock.monotonic()
-        blocks = self._ledger.blocks(BLOCK_MS)
-        self._parts = {block: part for block, part in self._parts.items() if block in set(blocks)}
-        self._is_whole = len(self._parts) == len(blocks)
-        for block in self._chosen(blocks, began):
-            self._parts[block] = self._judged((block, block + BLOCK_MS))
-        parts = [self._parts[block] for block in blocks if block in self._parts]
-        parts = parts or [self._judged(NO_BUCKETS)]
-        return joined(parts, unjudged=len(blocks) - len(self._parts))
-
-    def _chosen(self, blocks: list[int], began: float) -> Iterator[int]:
-        yield from blocks[-NEWEST_BLOCKS:]
-        older = blocks[:-NEWEST_BLOCKS]
-        never = [block for block in reversed(older) if block not in self._parts]
-        for block in never:
-            yield block
-            if self._clock.monotonic() - began > NEVER_S:
-                return
-        for _ in older:
-            self._turn = [block for block in self._turn if block in set(older)] or older[:]
-            yield self._turn.pop()
-            if self._clock.monotonic() - began > AGAIN_S:
+        self._steps += 1
+        is_fair = self._steps % 2 == 0
+        for look, place in _ordered(looks, is_noting=is_noting, is_fair=is_fair):
+            verdict = self._verdict(look, place)
+            look.topic.put(place, verdict, look.dependence, is_noted=is_noting)
+            look.forget(verdict)
+            yield verdict
+            if self._clock.monotonic() - began > STEP_S:
                 return
 
-    def _judged(self, window: tuple[int, int]) -> Standing:
-        evidence = self._ledger.evidence(window)
-        now_ms = self._clock.time_ms()
-        found = verdicts(evidence, self._policy(), now_ms)
-        if self._note is not None and self._is_whole:
-            self._note(window, found, now_ms)
-        return of_evidence(evidence, found, now_ms)
+    def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
+        """Judges, and notes the verdicts. now_ms: the audit's time; None if nothing is noted. A
+        verdict holds the counts of its bucket, so only some verdicts at a time are kept."""
+        found, agents = list[BucketVerdict](), 0
+        for verdict in judged:
+            if self._note is not None and now_ms is not None:
+                found.append(verdict)
+                agents += len(verdict.agents)
+                if agents > NOTED_AGENTS_MAX:
+                    self._note(found, now_ms)
+                    found, agents = [], 0
+        if self._note is not None and now_ms is not None:
+            self._note(found, now_ms)
+
+    def _verdict(self, look: _Look, place: int) -> BucketVerdict:
+        key, facts = look.topic.key(place), look.judgement.facts
+        for source in facts.expectation.related:
+            tallies = self._ledger.tallies(source, key)
+            if tallies is not None:
+                topic = facts.evidence.topic(source)
+                topic.tallies = {**topic.tallies, key: tallies}
+        if self._ledger.is_pruned(facts.source, key):
+            facts.topic.pruned.add(key)
+        return look.judgement.bucket(key)
+
+    # What all verdicts give together.
+
+    def _standing(self, evidence: Evidence, now_ms: int, looks: Mapping[Source, _Look]) -> Standing:
+        for source in self._topics.keys() - looks.keys():
+            del self._topics[source]
+        unjudged = {x for topic in self._topics.values() for x in topic.unjudged(BLOCK_MS)}
+        starts = {x for topic in self._topics.values() for x in topic.newest_starts(NEWEST_BUCKETS)}
+        self._is_whole = self._is_whole or not unjudged
+        self._starts = tuple(sorted(starts, reverse=True)[:NEWEST_BUCKETS])
+        found = []
+        for source, look in looks.items():
+            total = look.topic.total(BLOCK_MS)
+            if not total.buckets and source.topic.endswith(REJECTED_SUFFIX):
+                continue
+            total = replace(
+                total,
+                complete_until=None if unjudged else look.topic.complete_until(),
+                newest=look.topic.newest(self._starts),
+                written_until=look.topic.written_until(now_ms),
+            )
+            found.append(with_notes(total, evidence))
+        self._tell_blocks(looks.values(), unjudged, now_ms)
+        return Standing(tuple(found), self._starts, now_ms, len(unjudged))
+
+    def _tell_blocks(self, looks: Iterable[_Look], unjudged: set[int], now_ms: int) -> None:
+        parts: dict[int, list[TopicStanding]] = {}
+        old: set[int] = set()
+        for look in looks:
+            for block, part in look.topic.parts.items():
+                parts.setdefault(block, []).append(part)
+            old.update(look.left(BLOCK_MS))
+        before, found = self._blocks, dict[int, Standing]()
+        for block in sorted(parts.keys() - unjudged):
+            judged_ms = before[block].judged_ms if block in old and block in before else now_ms
+            found[block] = Standing(tuple(parts[block]), (), judged_ms)
+        self._blocks = found
+
+
+@dataclass(slots=True)
+class _Look:
+    """One topic in one step. stale: for each row, whether the step must judge the row's bucket."""
+
+    source: Source
+    topic: TopicBuckets
+    judgement: TopicJudgement
+    dependence: Dependence
+    stale: npt.NDArray[np.bool_]
+
+    def forget(self, verdict: BucketVerdict) -> None:
+        """Forgets the tallies (sums of counts) of the bucket of this verdict, and notes that the
+        bucket is judged."""
+        key = verdict.bucket, verdict.bucket_ms
+        for topic in self.judgement.facts.related:
+            topic.tallies = {x: y for x, y in topic.tallies.items() if x != key}
+        self.judgement.forget_columns()
+        self.stale[self.topic.place(key)] = False
+
+    def left(self, size_ms: int) -> set[int]:
+        """The starts of the blocks of this size that have buckets which this step had no time to
+        judge."""
+        starts = self.topic.rows["bucket"][self.stale]
+        return set((starts - starts % size_ms).tolist())
+
+
+def _ordered(
+    looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
+) -> Iterator[tuple[_Look, int]]:
+    """The rows to judge. The newest buckets come first. Buckets that already have a verdict and are
+    too young to be due come last. is_fair: whether buckets that have waited for more steps come
+    before all others."""
+    found = []
+    for number, look in enumerate(looks):
+        rows = look.topic.rows
+        if is_noting:
+            look.stale |= ~rows["is_noted"]
+        places, waiting = np.flatnonzero(look.stale), np.zeros(len(rows), np.int64)
+        if is_fair:
+            waiting = look.topic.waiting()
+            places = places[np.argsort(waiting[places], kind="stable")]
+        places = places[-STALE_MAX:]
+        is_young = rows["is_judged"][places] & ~look.topic.is_due[places]
+        order = -waiting[places], is_young, -rows["bucket"][places]
+        columns = *order, np.full(len(places), number), places
+        found.append(np.array(columns, np.int64))
+    table = np.concatenate(found, axis=1) if found else np.empty((5, 0), np.int64)
+    for number, place in table[3:, np.lexsort(table[2::-1])].T.tolist():
+        yield looks[number], place

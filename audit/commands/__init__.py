@@ -1,7 +1,8 @@
 """Commands that query the audit, and the modules that these commands share. The module audit.cli
-defines the command `audit`, and those of its verbs that start programs.
+defines the command `audit` and its subcommands that start programs.
 
-    options      where to read evidence (a store, or the topics of a cluster), and what to expect
+    options      options: where to read evidence (a store, or the topics of a cluster), and what to
+                 expect
     live_ledger  a ledger that reads new messages while a command waits
     polling      asks repeatedly until the answer is good or the time is over
     publication  sends the messages of commands to the collector, through the audit topic
@@ -11,5 +12,14 @@ defines the command `audit`, and those of its verbs that start programs.
     accept       `skidway audit accept` and `skidway audit retire`
     decisions    `skidway audit decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
+    tracing_options  where `trace`, `find` and `sample` look
+    trace        `skidway audit trace`
+    find         `skidway audit find`
+    compare      `skidway audit compare`
+    sample       `skidway audit sample`
     history      `skidway audit report --history`
+    why          `skidway audit why TOPIC`
+    every_why    `skidway audit why` without a topic
+    agent_health    what the agent on this host says about itself, for `why`
+    first_line   the first missing, doubled or differing line of a cause, for `why`
 """

@@ -151,11 +151,13 @@ def _buckets(
     names = with_rejects([args.topic])
     ledger = options.ledger_of(args, settings, clock)
     try:
-        size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
+        size = max(ledger.bucket_sizes(), default=DEFAULT_BUCKET_MS)
         window = (first - size + 1, last + 1)
         evidence = ledger.evidence(window, topics_named(names))
     finally:
         ledger.close()
+    if evidence.rebuilding:
+        raise UsageError(f"{reasons.of_rebuilding(evidence.rebuilding)}; wait until it has them.")
     if evidence.unread:
         raise UsageError(f"{reasons.of_unread(evidence.unread)}; upgrade the audit first.")
     heard_ms = max(evidence.last_seen.values(), default=0)
@@ -174,8 +176,8 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """Of the places at which senders other than agents have counted, those that both texts, `place`
-    and `text`, would retire."""
+    """The places that both texts, `place` and `text`, would retire, among the places at which
+    senders other than agents have counted."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 

@@ -1,5 +1,5 @@
-"""`skidway audit report --history`: asks a collector since when buckets have their verdicts, and
-why the verdicts changed. Only the collector knows this; the audit topics do not tell it."""
+"""`skidway audit report --history`: asks a collector since when buckets have had their verdicts,
+and why the verdicts changed. Only the collector knows this; it is not in the audit topics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import argparse
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,12 +26,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--history", action="store_true", help="how verdicts changed, and why; asks the collector"
     )
     parser.add_argument("--bucket", metavar="TIME", help="with --history: this bucket alone")
+    add_collector(parser, "with --history: ")
+
+
+def add_collector(parser: argparse.ArgumentParser, when: str = "") -> None:
+    """Adds --collector."""
     parser.add_argument(
         "--collector",
         metavar="URL",
         default=f"http://{DASHBOARD_LISTENER}",
-        help=f"with --history: the dashboard to ask (http://{DASHBOARD_LISTENER})",
+        help=f"{when}the dashboard to ask for the history (http://{DASHBOARD_LISTENER})",
     )
+
+
+def changes(collector: str, topic: str, bucket: str) -> Sequence[Mapping[str, Any]]:
+    """The changes of one bucket's verdict, the oldest first; empty if the history does not have the
+    bucket. Raises Unreachable, UsageError."""
+    found = _asked(collector, {"topic": topic, "bucket": bucket})["buckets"]
+    return [] if not found else found[0]["changes"]
 
 
 def print_history(args: argparse.Namespace) -> int:

@@ -73,6 +73,8 @@ def _hosts(args: argparse.Namespace) -> int:
         evidence = ledger.evidence(NO_BUCKETS)
     finally:
         ledger.close()
+    if evidence.rebuilding:
+        print(f"note: {reasons.of_rebuilding(evidence.rebuilding)}", file=sys.stderr)
     if evidence.unread:
         print(f"note: {reasons.of_unread(evidence.unread)}", file=sys.stderr)
     now_ms = clock.time_ms()

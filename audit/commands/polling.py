@@ -32,7 +32,8 @@ class Awaited(Protocol):
 
     @property
     def is_short(self) -> bool:
-        """Whether the wait must go on: a host is not proven yet, or a topic is not complete yet."""
+        """Whether the wait must continue: a host is not proven yet, or a topic is not complete
+        yet."""
 
 
 T = TypeVar("T", bound=Awaited)

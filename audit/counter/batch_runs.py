@@ -1,22 +1,32 @@
 """Groups the batches of one fetch into runs, without I/O. The counter counts all batches of a run
 together. If it counted each batch by itself, a batch of one record would cost as much as a batch of
 hundreds.
+
+`continuity` decides about the first batch of a run only. Each other batch of the run begins where
+the batch before it ends. If `unpack_run` does not take the first batch, `unpack` takes it, or says
+what is wrong with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from skidway.audit.counter.continuity import Following, Step, at_batch
-from skidway.kafka.batch import CorruptBatch, read_header
+import numpy as np
+
+from skidway.audit.counter.continuity import Following, Step, at_batch, identity
+from skidway.audit.counter.state import Position
+from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
 from skidway.kafka.columns import (
     TOGETHER_BYTES,
     HeaderColumns,
-    UnpackedBatch,
+    Taken,
+    Workspace,
     decode_headers,
+    decode_run,
     sound_batches,
     unpack,
+    unpack_run,
 )
 
 
@@ -31,46 +41,67 @@ class Run:
     records: HeaderColumns | None = None
 
 
-def runs(following: Following, batches: Iterable[memoryview]) -> Iterator[Run]:
-    """Yields the batches as runs, in order. If a batch stops the partition, its run is the last. If
-    a batch is damaged, yields the run of the batches before it, and then raises CorruptBatch."""
-    steps: list[Step] = []
-    pending: list[UnpackedBatch] = []
-    size = 0
-    for raw in batches:
-        try:
-            step = at_batch(following, read_header(raw))
-            batch = unpack(raw) if step.counts else None
-        except CorruptBatch:
-            yield from _together(steps, pending)
-            raise
-        if batch is None or step.gap is not None or size >= TOGETHER_BYTES:
-            yield from _together(steps, pending)
-            steps, pending, size = [], [], 0
-        if batch is None:
-            yield Run(step, step)
-        else:
-            steps.append(step)
-            pending.append(batch)
-            size += len(batch.payload)
-        if step.stop:
-            return
-        following = step.following
-    yield from _together(steps, pending)
+class Runs:
+    """Makes runs of batches. Only one thread uses this object."""
+
+    def __init__(self) -> None:
+        self._space = Workspace(2 * TOGETHER_BYTES)
+
+    def of(self, following: Following, batches: Sequence[memoryview]) -> Iterator[Run]:
+        """Yields the batches as runs, in order. If a batch stops the partition, its run is the
+        last. If a batch is damaged, yields the run of the batches before it, and then raises
+        CorruptBatch."""
+        ends = np.cumsum(np.array([len(raw) for raw in batches], np.int64))
+        at, packed_bytes = 0, TOGETHER_BYTES
+        while at < len(batches):
+            step = at_batch(following, read_header(batches[at]))
+            if not step.counts:
+                yield Run(step, step)
+                at += 1
+            else:
+                before = int(ends[at - 1]) if at else 0
+                end = int(np.searchsorted(ends, before + packed_bytes, "right")) + 1
+                taken = unpack_run(batches[at:end], TOGETHER_BYTES, self._space)
+                yield from _counted(step, taken, batches[at : at + max(len(taken.headers), 1)])
+                packed_bytes = _packed_bytes(taken, packed_bytes)
+                step = _last(step, taken)
+                at += max(len(taken.headers), 1)
+            if step.stop:
+                return
+            following = step.following
 
 
-def _together(steps: list[Step], batches: list[UnpackedBatch]) -> Iterator[Run]:
-    """Yields the run of these batches. If there are no batches, yields nothing. If a batch is
-    damaged, yields the run of the batches before it, and then raises CorruptBatch."""
-    if not batches:
+def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterator[Run]:
+    """Yields the run of the batches that were taken, or of the first batch if none was taken. If a
+    batch is damaged, yields the run of the batches before it, and then raises CorruptBatch."""
+    if not len(taken.headers):
+        yield Run(step, step, decode_headers([unpack(batches[0])]))
         return
     try:
-        run, damage = Run(steps[0], steps[-1], decode_headers(batches)), None
+        records = decode_run(taken.run)
     except CorruptBatch:
-        count, damage = sound_batches(batches)
-        if damage is None or count == 0:
+        alone = [unpack(raw) for raw in batches]
+        count, damage = sound_batches(alone)
+        if damage is None:
             raise
-        run = Run(steps[0], steps[count - 1], decode_headers(batches[:count]))
-    yield run
-    if damage is not None:
-        raise damage
+        if count:
+            before = replace(taken, headers=taken.headers[:count])
+            yield Run(step, _last(step, before), decode_headers(alone[:count]))
+        raise damage from None
+    yield Run(step, _last(step, taken), records)
+
+
+def _last(step: Step, taken: Taken) -> Step:
+    """The step of the last batch that was taken. step: that of the first batch."""
+    if len(taken.headers) < 2:
+        return step
+    last = BatchHeader._make(taken.headers[-1].item())
+    return Step(Following(Position(last.last_offset + 1, identity(last))), counts=True)
+
+
+def _packed_bytes(taken: Taken, tried: int) -> int:
+    """How many bytes of batches to give to the next call of `unpack_run`: about as many as it
+    takes. Otherwise it would check the rest again and again."""
+    packed = int(taken.headers["length"].sum())
+    unpacked = len(taken.run.payload)
+    return min(TOGETHER_BYTES, packed * TOGETHER_BYTES // unpacked) if unpacked else tried

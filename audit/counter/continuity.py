@@ -33,7 +33,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with a batch or an offset. counts: whether the batch's records must be counted.
+    """The decision about a batch or an offset. counts: whether the batch's records must be counted.
 
     gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
     end, no offset is missing, and the gap only reports a doubt, which `reason` states. stop: why
@@ -48,12 +48,13 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """Where to continue with a partition after a restart, from its durable position."""
+    """The state from which to follow a partition after a restart, made from its durable
+    position."""
     return Following(position, comparing=position.below is not None)
 
 
 def at_batch(following: Following, header: BatchHeader) -> Step:
-    """What to do with the next batch of the partition."""
+    """The decision about the next batch of the partition."""
     expected = following.position.next_offset
     if following.comparing:
         return _compared(following, header)
@@ -76,7 +77,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """What to do if the fetch offset is outside the log."""
+    """The decision if the fetch offset is outside the log."""
     position = following.position
     if log_end < position.next_offset:
         return Step(

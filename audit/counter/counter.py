@@ -26,7 +26,7 @@ from prometheus_client import Gauge
 
 from skidway import log
 from skidway.audit.counter import continuity
-from skidway.audit.counter.batch_runs import Run, runs
+from skidway.audit.counter.batch_runs import Run, Runs
 from skidway.audit.counter.continuity import Following, Step
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
 from skidway.audit.counts import marks, topic_patterns
@@ -84,7 +84,7 @@ class Counter:
         self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
         self._partitions: dict[TopicPartition, _Counted] = {}
         self._sources: dict[tuple[str, object], Source] = {}
-        self._counts = Counts(settings.bucket_ms)
+        self._runs, self._counts = Runs(), Counts(settings.bucket_ms)
         self._ranges: dict[PartitionId, tuple[int, int]] = {}
         self._gaps: list[Gap] = []
         self._progress = Progress()
@@ -162,6 +162,11 @@ class Counter:
         )
 
     @property
+    def topics(self) -> dict[str, Source]:
+        """The sources of the topics that are counted, by the topics' names in the cluster."""
+        return {tp.topic: x.source for tp, x in self._partitions.items()}
+
+    @property
     def health(self) -> Health:
         """Whether every partition can be counted. The last turn has computed this value, so any
         thread may read it."""
@@ -222,7 +227,7 @@ class Counter:
             return
         counted.watermark = part.high_watermark
         try:
-            for run in runs(counted.following, part.batches):
+            for run in self._runs.of(counted.following, part.batches):
                 self._count_run(part.tp, counted, run)
         except CorruptBatch as error:
             self._stop(part.tp, counted, f"a batch is damaged: {error}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from skidway import log, systemd
 from skidway.audit.counter.counter import Counter
+from skidway.audit.counter.retentions import Retentions
 from skidway.audit.counter.state import CounterState
 from skidway.audit.database import failures
 from skidway.audit.settings import CounterSettings
@@ -103,6 +104,7 @@ class _Running:
         _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
         systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
         beats = Producer(self.client)
+        retentions = Retentions(self.client, counter.sender, lambda: counter.topics, self.clock)
         heartbeats = Heartbeats(beats, publisher, self.partition, self.clock)
         try:
             while not shutdown.requested:
@@ -112,7 +114,7 @@ class _Running:
                     counter.is_away(str(error))
                     shutdown.wait(RETRY_S)
                 publisher.poll()
-                heartbeats.poll(counter.heartbeat)
+                heartbeats.poll(lambda: counter.heartbeat() or retentions.due(self.state.number))
             counter.commit()
             if not publisher.flush(FLUSH_WITHIN_S):
                 _log.warning("counts_unpublished", messages=self.state.outbox_size)

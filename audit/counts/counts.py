@@ -9,7 +9,6 @@ keep both. It counts under the origin file = partition, first = offset, length =
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from skidway.audit.counts import bucket, checksum
 from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.dataclass import dataclass
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 
@@ -82,7 +82,7 @@ _NOTHING = Sums()
 
 def total(parts: Sequence[Sums]) -> Sums:
     """The sum of all parts."""
-    if len(parts) < 2:  # so it is for nearly all keys, and a judgement asks for each of them
+    if len(parts) < 2:  # nearly all keys have one part, and a judgement reads every key
         return parts[0] if parts else _NOTHING
     return Sums(
         sum([x.count for x in parts]),
@@ -95,7 +95,7 @@ def total(parts: Sequence[Sums]) -> Sums:
 
 
 def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> tuple[Filtered, ...]:
-    """The sums of both, rule by rule, sorted by rule."""
+    """The sums of both lists, rule by rule, sorted by rule."""
     if not (left and right):
         return left or right
     found = {x.rule: x for x in left}
@@ -165,8 +165,8 @@ class Counts:
     def add_filtered(
         self, source: Source, agent: int, timestamps: Int64s, lengths: Int64s, rule: str
     ) -> None:
-        """Counts the records that one rule of an agent left out. lengths: those of their origins.
-        The bucket of such a record has an entry even if nothing else was counted in it."""
+        """Counts the records that one rule of an agent left out. lengths: the lengths in their
+        origins. The bucket of such a record has an entry even if nothing else was counted in it."""
         buckets = bucket.start(timestamps, self.bucket_ms)
         starts, where = np.unique(buckets, return_inverse=True)
         records = np.bincount(where, minlength=len(starts)).tolist()

@@ -10,13 +10,14 @@ because a loss concerns the buckets that its own delta and all deltas with lower
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.topic.count_columns import COLUMNS, Count
 from skidway.audit.topic.messages import Delta, Gap, Loss, Range, Seal, Sender
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000

@@ -1,19 +1,31 @@
-"""Evidence is the content of all audit messages together. The ledger stores it in SQLite, and
-readers get it for any window of buckets.
+"""Evidence is the content of all audit messages together. The ledger stores it in SQLite. Readers
+ask for the evidence about a window (a range of time in which buckets start). A *tally* is the sum
+of what one sender counted for one (source topic, agent, bucket). A *digest* is a short hash of a
+message; a message with a known number and another digest is a *clone* (the sender's state was
+copied or restored). A *block* has 64 successive numbers. *Packed* values are encoded in few bytes.
+Old messages without gaps are *settled*: the ledger deletes their digests, and stores only up to
+which number it has done so.
 
 hearing          where and when each message was read, and the clocks of the senders
-rereading        which agents may have read the same bytes, and during which time
+rereading        *rereadings*: which agents may have read the same bytes, and during which time
 overlaps         which agents with one host name were alive at the same time
-tallies          what each sender counted of each agent in a bucket: as values, and as columns
+tallies          the tallies of a bucket: as values, and as columns
+agent_numbers    small numbers for agents
+tally_packing    encodes the tallies of a bucket in few bytes
 evidence         tallies, seals, losses and gaps as values, without I/O
 ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
 pending_rows     the rows of one transaction, added up before they are written
-number_rows      the digests of numbered messages
+number_rows      stores the digests of numbered messages, and settles old ones
 tally_rows       adds the counts of one transaction to the tallies of their buckets
+seal_blocks      encodes a block of seals of one agent in few bytes
 seal_rows        writes seals
+ledger_changes   notices in which buckets a connection changed the counts
 ledger_rows      turns one message into rows of the ledger
-ledger_seals     reads the seals that a judgement can use
+pruning          deletes old buckets and seals that no verdict needs
+ledger_seals     reads the seals that a judgement needs
 ledger_evidence  reads evidence from the ledger's tables
+line_evidence    files, losses and filtered records of single agents, for commands about lines
+announced        what is known of agents and files, kept from one step of judging to the next
 collection       reads the audit topics of a cluster into a ledger
 """

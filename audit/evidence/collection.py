@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from prometheus_client import Counter as Metric
 
 from skidway.audit.evidence.hearing import Heard
@@ -10,10 +12,14 @@ from skidway.audit.topic import topic
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka.client import Client, Fetcher, TopicMetadata
+from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
+GONE_AFTER_S = 60.0
+"""If the cluster has not named a partition for this long, the partition counts as deleted."""
+
 LIVE_WITHIN_S = 5.0
 """If a record arrives within this many seconds after the reader reached the end of the record's
 partition, the record counts as appended after that moment."""
@@ -23,17 +29,17 @@ _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit
 
 TAKE_SHARE = 10
 WAITING_BYTES_MAX = 32 * 1024 * 1024
-"""Writing many records together is much cheaper than writing each of them alone. So the ledger gets
-the records that have arrived only when TAKE_SHARE times the duration of its last transaction has
-passed, and at the latest after REFRESH_S or when WAITING_BYTES_MAX are waiting. In a small fleet,
+"""Writing many records together is much cheaper than writing each of them alone. So records
+wait until TAKE_SHARE times the duration of the ledger's last transaction has passed. The ledger
+gets them earlier if REFRESH_S has passed, or if WAITING_BYTES_MAX are waiting. In a small fleet,
 the ledger gets each record at once."""
 
 
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
-    uses this object. Records that the ledger does not have yet when the program ends are read
-    again. has_caught_up: whether the ledger has reached the end of every partition that is read. It
-    becomes false when a topic is read from the beginning."""
+    uses this object. If the program ends before records are in the ledger, it reads these records
+    again after its next start. has_caught_up: whether the ledger has reached the end of every
+    partition that is read. has_caught_up becomes false when a topic is read from the beginning."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -43,6 +49,7 @@ class Collection:
         self._begins: dict[TopicPartition, int] = {}
         self._topic_ids: dict[str, str] = {}
         self._at_end: dict[TopicPartition, float] = {}
+        self._absent: dict[TopicPartition, float] = {}
         self._waiting: list[tuple[bytes, Heard]] = []
         self._waiting_bytes = 0
         self._has_moved = False
@@ -102,6 +109,7 @@ class Collection:
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()
+        new = []
         for name in filter(topic.is_audit_topic, found):
             topic_id = _id(found[name])
             again = topic_id != self._topic_ids.setdefault(name, topic_id)
@@ -112,6 +120,38 @@ class Collection:
                     self.has_caught_up = False
                     self._begins[tp] = _begin(known.get(tp), topic_id)
                     self._fetcher.seek(tp, self._begins[tp])
+                    if not self._begins[tp]:
+                        new.append(tp)
+        if new:
+            self._ledger.rebuild(self._ends(new))
+        self._forget_deleted(found)
+
+    def _forget_deleted(self, found: Mapping[str, TopicMetadata]) -> None:
+        """Forgets the partitions that the cluster has not named for GONE_AFTER_S, so that nobody
+        waits for their messages. If such a partition comes back, it is read from its beginning. If
+        the cluster names no audit topic at all, nothing is forgotten, because the cluster may not
+        know its topics yet."""
+        now = self._clock.monotonic()
+        followed = self._begins.keys() | self._ledger.partitions_to_rebuild()
+        absent = {tp for tp in followed if _is_absent(tp, found)}
+        if not any(map(topic.is_audit_topic, found)):
+            absent = set()
+        self._absent = {tp: self._absent.get(tp, now) for tp in absent}
+        gone = [tp for tp, since in self._absent.items() if now - since >= GONE_AFTER_S]
+        for tp in gone:
+            self._fetcher.remove(tp)
+            self._begins.pop(tp, None)
+        if gone:
+            self._ledger.forget(gone)
+
+    def _ends(self, new: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The high watermarks of the partitions from which the ledger has no records; 0 for an
+        empty partition."""
+        found = topic.bounds(self._client, {tp.topic for tp in new})
+        return {
+            tp: end if first < end else 0
+            for tp, (first, end) in ((tp, found[tp]) for tp in new if tp in found)
+        }
 
     def catch_up(self) -> None:
         """Reads all records up to the current high watermarks. Raises Unreachable if nothing
@@ -135,6 +175,16 @@ class Collection:
 
 def _id(found: TopicMetadata) -> str:
     return "" if found.topic_id is None else found.topic_id.hex
+
+
+def _is_absent(tp: TopicPartition, found: Mapping[str, TopicMetadata]) -> bool:
+    """Whether the cluster says that there is no such partition. A topic with an error may have
+    partitions that the cluster does not name."""
+    known = found.get(tp.topic)
+    if known is None:
+        return True
+    is_named = any(x.index == tp.partition for x in known.partitions)
+    return known.error is ErrorCode.NONE and not is_named
 
 
 def _begin(known: Position | None, topic_id: str) -> int:

@@ -34,7 +34,10 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample import Sample
+from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
@@ -68,10 +71,11 @@ class SealNote(NamedTuple):
 class Numbers:
     """The facts about the numbers of those messages of a sender that have arrived.
 
-    first, last: the least and the greatest known number. A number that a heartbeat names is known,
-    so it can be `last`. missing: the least number between `first` and `last` whose message did not
-    arrive. first_time_ms: the sender's time in message `first`. cloned_at: the least number for
-    which two messages with different contents arrived.
+    first, last: the least and the greatest known number. A number is also known if only a heartbeat
+    names it, so `last` may come from a heartbeat. missing: the least number
+    between `first` and `last` whose message did not arrive. first_time_ms: the sender's time in
+    message `first`. cloned_at: the least number for which two messages with different contents
+    arrived.
     """
 
     cluster: str
@@ -121,6 +125,10 @@ FOREVER: Window = (-(1 << 62), 1 << 62)
 """A window that contains every bucket."""
 
 
+Tallies = Mapping[BucketId, Mapping[int, Mapping[SenderKey, Tally]]]
+"""The tallies of buckets, by agent and sender."""
+
+
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic.
@@ -129,10 +137,14 @@ class TopicEvidence:
     rereadings: an entry for each agent that may have read bytes that another agent had read before.
     acceptances: people's decisions to accept findings, except those that were taken back.
     recounts: for each output, the result of its newest recount.
+    samples: for each output and day, what the newest comparison of samples found, if it found a
+        difference.
     paths: the paths of the files that have losses, by agent and file id.
+    pruned: the buckets whose counts were deleted, because they were complete or accepted, and old.
+        If such a bucket has tallies, these are of records that came later.
     """
 
-    tallies: dict[BucketId, Mapping[int, Mapping[SenderKey, Tally]]] = field(default_factory=dict)
+    tallies: Tallies = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
     losses: dict[int, list[LossNote]] = field(default_factory=dict)
     gaps: list[GapNote] = field(default_factory=list)
@@ -141,7 +153,9 @@ class TopicEvidence:
     rereadings: dict[int, Rereadings] = field(default_factory=dict)
     acceptances: list[Acceptance] = field(default_factory=list)
     recounts: list[RecountResult] = field(default_factory=list)
+    samples: list[SampleResult] = field(default_factory=list)
     paths: dict[tuple[int, int], str] = field(default_factory=dict)
+    pruned: set[BucketId] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -157,12 +171,15 @@ class Evidence:
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
-    heard: when each sender made its last message. readings: by how much each sender's clock
-        differs from ours. offsets: by agent, the least and greatest offset of its messages. The
-        module hearing says how wrong clocks are taken into account.
+    rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
+        complete. Until then, nothing can be judged.
+    heard: when each sender made its last message.
+    readings: by how much each sender's clock differs from the reader's clock.
+    offsets: by agent, the least and greatest offset of its messages. The module hearing says how
+        wrong clocks are taken into account.
     overlaps: pairs of agents of one host that were alive at the same time.
-    resumed: by agent and epoch (except an agent's first epoch), the time at which the epoch's
-        first seal arrived (see Hearings.seal).
+    resumed: for each epoch of an agent except the first, the time at which the epoch's first seal
+        arrived (see Hearings.seal).
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
         read.
     retirements: people's decisions to retire places, except those that were taken back.
@@ -179,6 +196,7 @@ class Evidence:
     began: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
@@ -236,7 +254,7 @@ def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
 
 
 def agent_of(sender: Sender) -> int:
-    """The agent that sent a message; NO_AGENT if the producer's name is no agent id."""
+    """The agent that sent a message; NO_AGENT if the producer's name is not an agent id."""
     return agent_named(sender.producer)
 
 
@@ -271,13 +289,15 @@ def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
 def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     """Records what the log position and the times of a message show about its sender.
 
-    If the broker writes its own time into records, the function reads the sender's clock from the
-    time in the message. The function uses only seals and heartbeats to read a clock, because
-    senders send these two kinds of messages as soon as they make them. A delta may wait before it
-    is sent; a loader's delta, for example, may wait for a day.
+    A record's time shows the sender's clock. If the broker writes its own time into records, the
+    function uses the time in the message instead, but only in seals and heartbeats, because senders
+    send these two kinds of messages as soon as they make them. A delta may wait before it is sent;
+    a loader's delta, for example, may wait for a day.
     """
-    if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
+    if isinstance(message, Acceptance | Retirement | Revocation | RecountResult | SampleResult):
         return  # commands send these messages, which do not prove that any sender is alive
+    if isinstance(message, Sample | Note):
+        return  # the other messages of these senders prove that they are alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -15,11 +15,11 @@ A lag is the time of our clock when we read a record, minus the time of the send
 sent the record. We divide the time of our clock into windows. The reading of a window is the least
 lag in the window. Each wait of a record on its way to us makes its lag greater, so the least lag is
 nearest to the difference of the clocks. A lag below zero always counts: no record is sent after it
-was read, so the sender's clock must be ahead. A lag above zero counts only if the record came live,
-that is, if it came while we were at the end of its log. Otherwise the record was in a backlog, or
-we are reading the topic again from its beginning. We also keep the readings of the two windows
-before the newest window. One window is not enough: if records wait in a mirror or for a broker,
-their sender's clock looks slow in that window.
+was read, so the sender's clock must be ahead. A lag above zero counts only if the record came live:
+it arrived while we were at the end of its log. Otherwise the record was in a backlog, or we are
+reading the topic again from its beginning. We also keep the readings of the two windows before the
+newest window. One window is not enough: if records wait in a mirror or for a broker, their sender's
+clock looks slow in that window.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SenderName = tuple[Tier, str]
 
 
 class Heard(NamedTuple):
-    """Where and when we read a record.
+    """The place at which and the time when we read a record.
 
     topic, topic_id, partition, offset: the place of the record.
     sent_ms: the time by the sender's clock at which it sent the record; None if the broker writes
@@ -96,10 +96,11 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The difference of a sender's clock from ours. window: the number of the last window of our
-    time in which any lag counted. least_ms: the least lag in that window. earlier_ms: the least lag
-    in the window before `window`. earliest_ms: the least lag two windows before `window`. If no lag
-    of its window counts, `earlier_ms` or `earliest_ms` is None."""
+    """The difference of a sender's clock from ours, from the lags that count (see above). window:
+    the number of the last window of our time that has such a lag. least_ms: the least lag in that
+    window. earlier_ms: the least lag in the window before `window`. earliest_ms: the least lag two
+    windows before `window`. If no lag of its window counts, `earlier_ms` or `earliest_ms` is
+    None."""
 
     window: int
     least_ms: int

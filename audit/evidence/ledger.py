@@ -15,27 +15,39 @@ the topics again from the first unread message on, and stores the messages that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence import ledger_evidence, ledger_tables
+from skidway.audit.evidence.agent_numbers import AgentNumbers
+from skidway.audit.evidence.announced import Announced
 from skidway.audit.evidence.evidence import (
     FOREVER,
     Evidence,
     Window,
 )
 from skidway.audit.evidence.hearing import Heard, Hearings
+from skidway.audit.evidence.ledger_changes import LedgerChanges
 from skidway.audit.evidence.ledger_rows import Rows
+from skidway.audit.evidence.line_evidence import LineEvidence
+from skidway.audit.evidence.pruning import OldBucket, is_pruned
+from skidway.audit.evidence.tallies import SENDER, BucketId, BucketTallies, SenderIds
+from skidway.audit.topic import notes
 from skidway.audit.topic.decisions import Acceptance, Retirement
+from skidway.audit.topic.notes import Note
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
 
 DATABASE = "audit.db"
 """The name of the ledger's file in the collector's store."""
+
+SENDERS_MAX = 200
+"""Each call of `prune` handles this many senders."""
 
 
 class Position(NamedTuple):
@@ -46,6 +58,14 @@ class Position(NamedTuple):
     topic_id: str = ""
 
 
+class Changed(NamedTuple):
+    """Buckets by topic. changed: new buckets, and buckets whose counts have changed. gone: deleted
+    buckets."""
+
+    changed: Mapping[Source, set[BucketId]]
+    gone: Mapping[Source, set[BucketId]]
+
+
 class Ledger:
     """One connection to the database. The writer opens one `Ledger`, and each reader in another
     thread opens a `Ledger` of its own."""
@@ -53,6 +73,13 @@ class Ledger:
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
         self._connection = open_database(path, ledger_tables.SCHEMA, ledger_tables.FORMAT)
         self._rows = Rows(self._connection)
+        self._changes: LedgerChanges | None = None
+        self._is_in_memory = path == IN_MEMORY
+        self._senders = SenderIds()
+        self._numbers: AgentNumbers | None = None
+        self._announced: Announced | None = None
+        self._pruned: int | None = None
+        """The id of the last sender that `prune` handled."""
 
     def close(self) -> None:
         """Closes the database."""
@@ -70,28 +97,50 @@ class Ledger:
         """In one transaction, stores records of the audit topics, and the positions up to which the
         topics were read. places: for each record, where and when it was read; empty if unknown."""
         reached, hearings = positions or {}, Hearings()
-        try:
-            with transaction(self._connection):
-                readable = [
-                    self._rows.take(value, where, hearings)
-                    for value, where in zip_longest(values, places)
-                ]
-                self._rows.write(hearings)
-                if not all(readable):
-                    self._connection.executemany(
-                        "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"
-                        " next_offset FROM positions WHERE (topic, partition, topic_id)"
-                        " = (?1, ?2, ?3)), 0), ?3)",
-                        ((tp.topic, tp.partition, at.topic_id) for tp, at in reached.items()),
-                    )
-                self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
+        with self._writing():
+            readable = [
+                self._rows.take(value, where, hearings)
+                for value, where in zip_longest(values, places)
+            ]
+            self._rows.write(hearings)
+            if not all(readable):
                 self._connection.executemany(
-                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
-                    ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
+                    "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"
+                    " next_offset FROM positions WHERE (topic, partition, topic_id)"
+                    " = (?1, ?2, ?3)), 0), ?3)",
+                    ((tp.topic, tp.partition, at.topic_id) for tp, at in reached.items()),
                 )
-        except BaseException:
-            self._rows = Rows(self._connection)  # the old object has ids that were rolled back
-            raise
+            self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
+                ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
+            )
+            self._connection.executemany(
+                "DELETE FROM rebuild WHERE (topic, partition) = (?, ?) AND end <= ?",
+                ((tp.topic, tp.partition, at.next_offset) for tp, at in reached.items()),
+            )
+
+    def prune(self, old: Iterable[OldBucket], before_ms: int) -> int:
+        """Deletes those of the given old buckets whose counts have not changed since they were
+        judged. For the next SENDERS_MAX senders, also deletes digests and seals of messages before
+        this time. Returns the number of deleted buckets."""
+        with self._writing():
+            count = self._rows.prune(old)
+            self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms)
+        return count
+
+    @property
+    def settled(self) -> int:
+        """How many senders have settled messages (messages whose digests were deleted)."""
+        (count,) = self._connection.execute("SELECT count(*) FROM settled").fetchone()
+        return int(count)
+
+    def next_bucket(self, after: int, before: int) -> int | None:
+        """The start of the first bucket with counts that begins between these two times."""
+        (found,) = self._connection.execute(
+            "SELECT min(bucket) FROM tallies WHERE bucket > ? AND bucket < ?", (after, before)
+        ).fetchone()
+        return None if found is None else int(found)
 
     def positions(self) -> dict[TopicPartition, Position]:
         """The position up to which each partition of an audit topic was read."""
@@ -108,10 +157,49 @@ class Ledger:
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
         with transaction(self._connection):
+            self._connection.execute(
+                "INSERT INTO rebuild SELECT topic, partition, positions.next_offset FROM"
+                " unread_from JOIN positions USING (topic, partition, topic_id)"
+                " WHERE unread_from.next_offset < positions.next_offset"
+                " ON CONFLICT DO UPDATE SET end = max(end, excluded.end)"
+            )
             self._connection.execute("INSERT OR REPLACE INTO positions SELECT * FROM unread_from")
             self._connection.execute("DELETE FROM unread_from")
             self._connection.execute("DELETE FROM unread")
         return True
+
+    def rebuild(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Notes that these partitions are read from their beginnings. Until the ledger has reached
+        these offsets, it has only a part of the evidence, and nothing is judged. The ledger does
+        not wait for a partition whose offset is 0."""
+        with transaction(self._connection):
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO rebuild VALUES (?, ?, ?)",
+                ((tp.topic, tp.partition, end) for tp, end in ends.items()),
+            )
+            self._connection.execute("DELETE FROM rebuild WHERE end = 0")
+
+    def partitions_to_rebuild(self) -> set[TopicPartition]:
+        """The partitions that the ledger must still read before it is rebuilt."""
+        rows = self._connection.execute("SELECT topic, partition FROM rebuild")
+        return {TopicPartition(*row) for row in rows}
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forgets up to which offsets these deleted partitions were read. The evidence from their
+        messages stays."""
+        keys = [(tp.topic, tp.partition) for tp in partitions]
+        with transaction(self._connection):
+            for table in ("rebuild", "positions"):
+                self._connection.executemany(
+                    f"DELETE FROM {table} WHERE (topic, partition) = (?, ?)",  # noqa: S608 - ours
+                    keys,
+                )
+
+    @property
+    def rebuilding(self) -> int:
+        """How many messages the ledger must still read before it is rebuilt; 0 if it is
+        complete."""
+        return ledger_evidence.rebuilding(self._connection)
 
     def unread(self) -> dict[str, int]:
         """The number of messages of each schema that this version does not have, by the schema's
@@ -129,6 +217,17 @@ class Ledger:
         never stored any."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Runs the block as one transaction. If the transaction fails, the objects in memory are
+        made anew, because they may have ids that were rolled back."""
+        try:
+            with transaction(self._connection):
+                yield
+        except BaseException:
+            self._rows = Rows(self._connection)
+            raise
+
     # Reading.
 
     def evidence(self, window: Window = FOREVER, topics: Sequence[str] | None = None) -> Evidence:
@@ -136,9 +235,100 @@ class Ledger:
         topics: names of topics in the source cluster; None for all topics."""
         return ledger_evidence.read(self._connection, window, topics)
 
+    def evidence_without_counts(self) -> Evidence:
+        """All evidence but the tallies of buckets. Nobody may change it."""
+        connection = self._connection
+        if self._announced is None:
+            self._announced = Announced(
+                connection, lambda source: ledger_evidence.notes_of_files(connection, source)
+            )
+        self._announced.refresh()
+        return ledger_evidence.read(
+            connection, FOREVER, None, is_counted=False, announced=self._announced
+        )
+
+    def evidence_of(
+        self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
+    ) -> Evidence:
+        """What `evidence` returns, made from the evidence without counts that was read from the
+        state of the store that this connection sees. Nobody may change either of the two."""
+        self._numbers = self._numbers or AgentNumbers(self._connection)
+        ids = self._sender_ids(len(whole.senders))
+        return ledger_evidence.with_counts(
+            self._connection, whole, window, topics, ids, self._numbers
+        )
+
+    def hold(self) -> None:
+        """Lets this connection see the present state of the store until `let_go`. A store in memory
+        has only one connection."""
+        if not self._is_in_memory:
+            self._connection.execute("BEGIN")
+            self._connection.execute("SELECT taken FROM meta").fetchone()
+
+    def let_go(self) -> None:
+        """Ends `hold`, if it was called."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def checkpoint(self) -> None:
+        """Copies what was committed from SQLite's log into the store, as far as no other connection
+        still reads an older state. So the log does not grow without end."""
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def buckets(self) -> dict[Source, set[BucketId]]:
+        """For each topic, the buckets in which anything was counted."""
+        rows = self._connection.execute("SELECT source, bucket, bucket_ms FROM tallies")
+        return _by_source(rows, self._sources())
+
+    def changed_buckets(self) -> Changed | None:
+        """The buckets whose counts this connection changed or deleted since the last call. None if
+        any bucket may have changed: at the first call, and when another connection wrote."""
+        if self._changes is None:
+            self._changes = LedgerChanges(self._connection)
+        found = self._changes.take()
+        if found is None:
+            return None
+        sources = self._sources() if found.changed or found.gone else {}
+        return Changed(_by_source(found.changed, sources), _by_source(found.gone, sources))
+
+    def tallies(self, source: Source, bucket: BucketId) -> BucketTallies | None:
+        """The tallies of one bucket; None if there are none. Only the writer may call this, between
+        two transactions."""
+        columns = self._rows.tallies(source, *bucket)
+        if columns is None:
+            return None
+        senders = self._sender_ids(int(columns.table[SENDER].max(initial=0)))
+        window = bucket[0], bucket[0] + 1
+        left_out = ledger_evidence.filtered(self._connection, self._rows.source_id(source), window)
+        return BucketTallies(columns, senders, left_out.get(bucket, {}))
+
+    def _sender_ids(self, last: int) -> SenderIds:
+        """The keys of all senders, up to this id at least."""
+        if not self._senders or last not in self._senders:
+            self._senders = ledger_evidence.sender_ids(self._connection)
+        return self._senders
+
+    def is_pruned(self, source: Source, bucket: BucketId) -> bool:
+        """Whether the counts of this bucket were deleted because the bucket is old."""
+        return is_pruned(self._connection, self._rows.source_id(source), bucket)
+
+    def _sources(self) -> dict[int, Source]:
+        rows = self._connection.execute("SELECT * FROM sources")
+        return {number: Source(*parts) for number, *parts in rows}
+
     def decisions(self) -> list[Acceptance | Retirement]:
         """The decisions of people that nobody took back."""
         return ledger_evidence.decisions(self._connection)
+
+    def notes(self) -> list[Note]:
+        """The newest notes of each kind and producer."""
+        rows = self._connection.execute("SELECT value FROM notes")
+        return [notes.decode(value) for (value,) in rows]
+
+    @property
+    def lines(self) -> LineEvidence:
+        """What the ledger knows about single files and lines."""
+        return LineEvidence(self._connection)
 
     def topics(self) -> list[Source]:
         """Every source topic that any message mentioned."""
@@ -165,26 +355,33 @@ class Ledger:
             found.update(bucket for (bucket,) in rows)
         return sorted(found, reverse=True)[:count]
 
-    def blocks(self, size_ms: int) -> list[int]:
-        """Divides time into blocks of this size. Returns the starts, oldest first, of the blocks in
-        which at least one bucket begins that must be judged."""
-        found: list[int] = []
-        after = FOREVER[0]
-        while True:
-            (bucket,) = self._connection.execute(
-                "SELECT min(bucket) FROM (SELECT min(bucket) AS bucket FROM tallies WHERE bucket"
-                " BETWEEN ?1 AND ?2 UNION ALL SELECT min(to_bucket) FROM losses WHERE to_bucket"
-                " BETWEEN ?1 AND ?2)",
-                (after, FOREVER[1] - 1),
-            ).fetchone()
-            if bucket is None:
-                return found
-            found.append(bucket - bucket % size_ms)
-            after = found[-1] + size_ms
+    def inodes_of_losses(self) -> dict[tuple[int, int], int]:
+        """The inodes of the files that have lost lines, by agent and file id."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT agent, file, inode FROM losses JOIN inodes USING (agent, file)"
+        )
+        return {(agent, file): inode for agent, file, inode in rows}
 
     def bucket_ms(self) -> int:
         """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
         return ledger_evidence.bucket_ms(self._connection)
+
+    def bucket_sizes(self) -> set[int]:
+        """The sizes in ms of all buckets, including deleted buckets. There are several sizes if
+        somebody changed an agent's `audit.bucket.ms`."""
+        rows = self._connection.execute(
+            "SELECT bucket_ms FROM tallies UNION SELECT bucket_ms FROM pruned"
+        )
+        return {size for (size,) in rows}
+
+
+def _by_source(
+    keys: Iterable[tuple[int, int, int]], sources: Mapping[int, Source]
+) -> dict[Source, set[BucketId]]:
+    found: dict[Source, set[BucketId]] = {}
+    for source, bucket, bucket_ms in keys:
+        found.setdefault(sources[source], set()).add((bucket, bucket_ms))
+    return found
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:

@@ -7,11 +7,15 @@ all evidence that concerns every bucket: numbers, losses, gaps and coverage.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence import pruning
+from skidway.audit.evidence.agent_numbers import AgentNumbers
+from skidway.audit.evidence.announced import Announced, Notes
 from skidway.audit.evidence.evidence import (
     Coverage,
     Evidence,
@@ -27,12 +31,14 @@ from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
 from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
-from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderKey, TallyColumns
+from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
+from skidway.audit.evidence.tally_packing import unpack
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
@@ -46,6 +52,8 @@ FROM hosts LEFT JOIN host_names USING (agent)
 """Selects the host name of each agent. Names that an older version wrote into the ledger are only
 in the table `hosts`."""
 
+_TIERS = {tier.value: tier for tier in Tier}
+
 _STANDING = """
 SELECT value FROM decisions WHERE revoked IS NULL
     AND id NOT IN (SELECT revoked FROM decisions WHERE revoked IS NOT NULL)
@@ -57,6 +65,11 @@ every bucket, and `_OF_BUCKETS` selects the decisions about some buckets."""
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
+"""
+
+_REBUILDING = """
+SELECT coalesce(sum(max(end - coalesce(next_offset, 0), 1)), 0)
+FROM rebuild LEFT JOIN positions USING (topic, partition)
 """
 
 _REPLACED = """
@@ -92,11 +105,134 @@ equal. An announcement that an older version stored has no row in `inodes`, so h
 of birth."""
 
 
-def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
-    """Reads all evidence from one snapshot of the database, in a deferred transaction."""
+def read(
+    connection: sqlite3.Connection,
+    window: Window,
+    topics: Sequence[str] | None,
+    *,
+    is_counted: bool = True,
+    announced: Announced | None = None,
+) -> Evidence:
+    """Reads all evidence from one snapshot of the database, in a deferred transaction. is_counted:
+    whether the evidence includes the tallies of the window's buckets. announced: what this
+    connection knows already."""
     connection.execute("BEGIN")
     with connection:
-        return _Reader(connection, window).evidence(topics)
+        return _Reader(connection, window, announced, is_counted=is_counted).evidence(topics)
+
+
+def notes_of_files(connection: sqlite3.Connection, source: int) -> Notes:
+    """The notes of each file of a topic that several agents announced."""
+    by_birth = _read_notes(connection, _BY_BIRTH, source)
+    by_beginning = _read_notes(connection, _BY_BEGINNING, source)
+    return [*by_birth, *filter(is_untold, by_beginning)]
+
+
+def _read_notes(
+    connection: sqlite3.Connection, query: str, number: int
+) -> Iterable[list[FileNote]]:
+    """In a row, the first columns identify the file, and the last columns are one agent's note."""
+    notes: dict[tuple[object, ...], list[FileNote]] = {}
+    for row in connection.execute(query, {"source": number}):
+        identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
+        notes.setdefault(identity, []).append(FileNote(*note))
+    return notes.values()
+
+
+def with_counts(
+    connection: sqlite3.Connection,
+    whole: Evidence,
+    window: Window,
+    topics: Sequence[str] | None,
+    senders: SenderIds,
+    numbers: AgentNumbers,
+) -> Evidence:
+    """What `read` returns, made from the evidence without counts that was read from the same state
+    of the database. The evidence shares its values with `whole`, so nobody may change them."""
+    wanted, (begin, end) = _with_parents(topics), window
+    known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []
+    sources = {Source(*parts): number for number, *parts in known}
+    found: dict[Source, TopicEvidence] = {}
+    for source, topic in whole.topics.items():
+        if wanted is None or source.topic in wanted:
+            accepted = [x for x in topic.acceptances if begin <= x.bucket < end]
+            found[source] = each = replace(topic, acceptances=accepted, tallies={}, pruned=set())
+            if source in sources:
+                number = sources[source]
+                each.tallies = StoredTallies(connection, number, window, senders, numbers)
+                each.pruned.update(pruning.pruned(connection, number, window))
+    asked = None if topics is None else frozenset(topics)
+    return replace(whole, topics=found, asked=asked, window=window)
+
+
+class StoredTallies(Mapping[BucketId, BucketTallies]):
+    """The tallies of the buckets of a topic that begin in a window. They are read when somebody
+    asks for them; only those that were read last are kept."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        source: int,
+        window: Window,
+        senders: SenderIds,
+        numbers: AgentNumbers,
+    ) -> None:
+        self._connection = connection
+        self._source = source
+        self._senders = senders
+        self._numbers = numbers
+        self._last: tuple[BucketId, BucketTallies] | None = None
+        rows = connection.execute(
+            "SELECT bucket, bucket_ms FROM tallies WHERE source = ? AND bucket >= ? AND bucket < ?",
+            (source, *window),
+        )
+        self._keys = dict.fromkeys(rows)
+
+    def __getitem__(self, bucket: BucketId) -> BucketTallies:
+        if bucket not in self._keys:
+            raise KeyError(bucket)
+        if self._last is None or self._last[0] != bucket:
+            (columns,) = self._connection.execute(
+                "SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)",
+                (self._source, *bucket),
+            ).fetchone()
+            window = bucket[0], bucket[0] + 1
+            left_out = filtered(self._connection, self._source, window).get(bucket, {})
+            found = BucketTallies(unpack(columns, self._numbers), self._senders, left_out)
+            self._last = bucket, found
+        return self._last[1]
+
+    def __contains__(self, bucket: object) -> bool:
+        return bucket in self._keys
+
+    def __iter__(self) -> Iterator[BucketId]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def sender_ids(connection: sqlite3.Connection) -> SenderIds:
+    """The keys of all senders, by the ledger's ids."""
+    rows = connection.execute("SELECT id, tier, producer, epoch FROM senders")
+    return SenderIds((id_, SenderKey(_TIERS[tier], *rest)) for id_, tier, *rest in rows)
+
+
+def filtered(
+    connection: sqlite3.Connection, source: int, window: Window
+) -> dict[BucketId, dict[tuple[int, int], list[Filtered]]]:
+    """The records that rules left out of a topic's buckets, by bucket, agent and sender, sorted by
+    rule."""
+    rows = connection.execute(
+        "SELECT bucket, bucket_ms, agent, sender, rule, records, bytes FROM filtered"
+        " WHERE source = ? AND bucket >= ? AND bucket < ? ORDER BY rule",
+        (source, *window),
+    )
+    found: dict[BucketId, dict[tuple[int, int], list[Filtered]]] = {}
+    for bucket, bucket_ms, agent, sender, *each in rows:
+        by_tally = found.setdefault((bucket, bucket_ms), {})
+        by_tally.setdefault((agent, sender), []).append(Filtered(*each))
+    return found
 
 
 def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
@@ -109,6 +245,12 @@ def bucket_ms(connection: sqlite3.Connection) -> int:
     """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
     (size,) = connection.execute(_BUCKET_MS).fetchone()
     return int(size)
+
+
+def rebuilding(connection: sqlite3.Connection) -> int:
+    """How many messages the ledger must still read before it is rebuilt; 0 if it is complete."""
+    (missing,) = connection.execute(_REBUILDING).fetchone()
+    return int(missing)
 
 
 class _SenderRow(NamedTuple):
@@ -130,11 +272,20 @@ class _SenderRow(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, connection: sqlite3.Connection, window: Window) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        window: Window,
+        announced: Announced | None = None,
+        *,
+        is_counted: bool = True,
+    ) -> None:
         self._connection = connection
+        self._announced = announced
         self._window = window
+        self._is_counted = is_counted
         self._found = Evidence()
-        self._keys: dict[int, SenderKey] = {}
+        self._keys = SenderIds()
 
     def evidence(self, topics: Sequence[str] | None) -> Evidence:
         found, select = self._found, self._connection.execute
@@ -144,8 +295,9 @@ class _Reader:
         said = select("SELECT agent, lateness, ahead FROM bounds")
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
         rows = select("SELECT tier, producer, time FROM last_seen")
-        found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
+        found.last_seen = {(_TIERS[tier], producer): time for tier, producer, time in rows}
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
+        found.rebuilding = rebuilding(self._connection)
         self._read_hearings()
         self._read_decisions(_REMAINING)
         found.asked = None if topics is None else frozenset(topics)
@@ -165,9 +317,9 @@ class _Reader:
     def _read_hearings(self) -> None:
         found, select = self._found, self._connection.execute
         rows = select("SELECT tier, producer, time FROM heard")
-        found.heard = {(Tier(tier), producer): time for tier, producer, time in rows}
+        found.heard = {(_TIERS[tier], producer): time for tier, producer, time in rows}
         rows = select("SELECT * FROM readings")
-        found.readings = {(Tier(tier), producer): Reading(*x) for tier, producer, *x in rows}
+        found.readings = {(_TIERS[tier], producer): Reading(*x) for tier, producer, *x in rows}
         for agent, *log, first, last in select("SELECT * FROM offsets"):
             found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
         rows = select("SELECT agent, epoch, taken FROM resumed")
@@ -182,7 +334,7 @@ class _Reader:
     def _read_senders(self) -> None:
         rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()
         for row in map(_SenderRow._make, rows):
-            key = self._keys[row.id] = SenderKey(Tier(row.tier), row.producer, row.epoch)
+            key = self._keys[row.id] = SenderKey(_TIERS[row.tier], row.producer, row.epoch)
             numbers = self._numbers(row)
             if numbers is not None:
                 self._found.senders[key] = numbers
@@ -204,41 +356,22 @@ class _Reader:
 
     def _read_topic(self, source: Source, number: int) -> None:
         topic = self._found.topic(source)
-        self._read_tallies(topic, number)
+        if self._is_counted:
+            numbers = AgentNumbers(self._connection)
+            stored = StoredTallies(self._connection, number, self._window, self._keys, numbers)
+            topic.tallies = dict(stored)
+            topic.pruned = set(pruning.pruned(self._connection, number, self._window))
         self._read_decisions(_OF_BUCKETS, number, *self._window)
         self._read_recounts(topic, number)
-        rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
-        topic.agents = {agent for (agent,) in rows}
+        if self._announced is None:
+            rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
+            topic.agents = {agent for (agent,) in rows}
+        else:
+            topic.agents = self._announced.agents(number)
         self._read_losses(topic, source, number)
         self._read_gaps(topic, source, number)
         self._read_coverage(topic, number)
         self._read_rereadings(topic, number)
-
-    def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
-        filtered = self._read_filtered(number)
-        rows = self._connection.execute(
-            "SELECT bucket, bucket_ms, columns FROM tallies"
-            " WHERE source = ? AND bucket >= ? AND bucket < ?",
-            (number, *self._window),
-        )
-        for bucket, bucket_ms, columns in rows:
-            each = bucket, bucket_ms
-            topic.tallies[each] = BucketTallies(
-                TallyColumns.unpack(columns), self._keys, filtered.get(each, {})
-            )
-
-    def _read_filtered(self, number: int) -> dict[BucketId, dict[tuple[int, int], list[Filtered]]]:
-        """What rules left out, by bucket, agent and sender; sorted by rule."""
-        rows = self._connection.execute(
-            "SELECT bucket, bucket_ms, agent, sender, rule, records, bytes FROM filtered"
-            " WHERE source = ? AND bucket >= ? AND bucket < ? ORDER BY rule",
-            (number, *self._window),
-        )
-        found: dict[BucketId, dict[tuple[int, int], list[Filtered]]] = {}
-        for bucket, bucket_ms, agent, sender, *each in rows:
-            by_tally = found.setdefault((bucket, bucket_ms), {})
-            by_tally.setdefault((agent, sender), []).append(Filtered(*each))
-        return found
 
     def _read_losses(self, topic: TopicEvidence, source: Source, number: int) -> None:
         rows = self._connection.execute(
@@ -260,8 +393,9 @@ class _Reader:
 
     def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
         query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"
-        found = (messages.decode(value) for (value,) in self._connection.execute(query, (number,)))
+        found = [messages.decode(value) for (value,) in self._connection.execute(query, (number,))]
         topic.recounts += [x for x in found if isinstance(x, RecountResult)]
+        topic.samples += [x for x in found if isinstance(x, SampleResult)]
 
     def _read_gaps(self, topic: TopicEvidence, source: Source, number: int) -> None:
         rows = self._connection.execute(
@@ -280,19 +414,9 @@ class _Reader:
             covered[partition] = Coverage(first, end)
 
     def _read_rereadings(self, topic: TopicEvidence, number: int) -> None:
-        by_birth = self._read_notes(_BY_BIRTH, number)
-        by_beginning = self._read_notes(_BY_BEGINNING, number)
-        files = [*by_birth, *filter(is_untold, by_beginning)]
+        known = self._announced
+        files = notes_of_files(self._connection, number) if known is None else known.notes(number)
         topic.rereadings = rereadings(files, self._found.first_heard, self._found.last_heard)
-
-    def _read_notes(self, query: str, number: int) -> Iterable[list[FileNote]]:
-        """The notes of each file that several agents announced. In a row, the first columns
-        identify the file, and the last columns are one agent's note."""
-        notes: dict[tuple[object, ...], list[FileNote]] = {}
-        for row in self._connection.execute(query, {"source": number}):
-            identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
-            notes.setdefault(identity, []).append(FileNote(*note))
-        return notes.values()
 
     def _losses_by_name(self) -> dict[tuple[str, str], list[LossNote]]:
         """For each topic name, the losses of the topic, of the topic of its rejects, and of earlier

@@ -1,27 +1,28 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions.
 
-Every row is a sum, a minimum or a maximum over distinct messages. The rows that most messages
-change are added up in memory first (see pending_rows). The caller begins the transaction. If the
-transaction fails, the ids that `Rows` has assigned to sources and senders do not exist, so the
+Every row is a sum, a minimum or a maximum over distinct messages. If most messages change a row,
+the changes are first added up in memory (see pending_rows). The caller begins the transaction. If
+the transaction fails, the ids that `Rows` has assigned to sources and senders do not exist, so the
 caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
-different content. A digest is made of the encoded bytes (see number_rows), and another version of
-the program may encode the same message differently. So before the new message counts as a clone,
-this module compares its digest in every encoding.
+different content. A digest depends on the encoded bytes (see number_rows), and another version of
+the program may encode the same message differently. So the new message counts as a clone only if
+its digest differs in every encoding.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence import pruning
 from skidway.audit.evidence.evidence import agent_of, agents_in, hear, sender_key
 from skidway.audit.evidence.hearing import (
     Heard,
@@ -36,11 +37,12 @@ from skidway.audit.evidence.hearing import (
 from skidway.audit.evidence.number_rows import NumberRows, digest_of
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.pending_rows import PendingRows
+from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
-from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.evidence.tallies import SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
-from skidway.audit.topic import messages, usual_messages
+from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
@@ -53,21 +55,27 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample import Sample
+from skidway.audit.topic.sample_result import SampleResult
 from skidway.audit.topic.seal_columns import SealColumns
 from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
+
+NOTES = {backlog.KIND: 1, retention.KIND: 1, load_note.KIND: load_note.KEPT}
+"""The kinds of notes that the ledger keeps, and how many of them of each producer."""
 
 _FINGERPRINTS_MAX = 64
 """For at most this many schemas, unread messages are counted separately, by fingerprint. The unread
 messages of all other schemas are counted together, under an empty fingerprint."""
 
 _NAMED_MAX = 1_000
-"""The ids of so many lists of topics stay in memory. Most messages of a fleet name one of a few
-lists."""
+"""The ids of at most this many lists of topics stay in memory, because most messages name one of a
+few lists."""
 
 _SEALING_MAX = 1 << 16
-"""So many agents stay in memory with the list of topics that they sealed."""
+"""Memory holds at most this many agents with the lists of topics that they sealed."""
 
 _log = log.get(__name__)
 
@@ -104,7 +112,7 @@ class Rows:
         self._sealing: set[tuple[int, str]] = set()
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """Takes one record, whose rows `write` writes. Returns False for a message that only a
+        """Takes one record; `write` later writes its rows. Returns False for a message that only a
         newer version can read."""
         try:
             message = usual_messages.decode(value)
@@ -125,8 +133,14 @@ class Rows:
                 "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)",
                 (self._source(message.source), message.output, value),
             )
+        elif isinstance(message, SampleResult):
+            self._take_sample_result(message, value)
+        elif isinstance(message, Sample):
+            pass  # the command that compares samples reads them from the topic
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
+        elif isinstance(message, Note):
+            self._take_note(message, value)
         else:
             self._take_numbered(message, value, where)
         return True
@@ -157,14 +171,44 @@ class Rows:
             ((agent, *log, *offsets) for (agent, log), offsets in found.offsets.items()),
         )
 
+    def tallies(self, source: Source, bucket: int, bucket_ms: int) -> TallyColumns | None:
+        """The tallies of a bucket; None if there are none."""
+        return self._tallies.of((self.source_id(source), bucket, bucket_ms))
+
+    def source_id(self, source: Source) -> int:
+        """The ledger's id of a topic that some message mentioned."""
+        return self._sources.get(source) or self._source(source)
+
+    def prune(self, old: Iterable[OldBucket]) -> int:
+        """Deletes old buckets whose counts have not changed since they were judged. Returns how
+        many."""
+        deleted = pruning.delete_buckets(self._connection, old, self._source, self._tallies.of)
+        for key in deleted:
+            self._tallies.forget(key)
+        return len(deleted)
+
+    def settle(self, after: int, count: int, before_ms: int) -> int | None:
+        """For the next `count` senders, deletes the digests and seals of messages before this time,
+        and all older notes. after: the id of the last sender that was handled. Returns the id of
+        the last sender that is handled now; None if there are no further senders."""
+        rows = self._connection.execute(
+            "SELECT id, tier, producer, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
+            (after, count),
+        ).fetchall()
+        known = [(sender, first) for sender, _, _, first in rows if first is not None]
+        self._numbers.settle(known, before_ms)
+        agents = [producer for _, tier, producer, _ in rows if tier == Tier.AGENT.value]
+        pruning.delete_seals(self._connection, agents, before_ms)
+        self._connection.execute("DELETE FROM notes WHERE time < ?", (before_ms,))
+        return rows[-1][0] if len(rows) == count else None
+
     def unread(self) -> dict[str, int]:
         """By schema fingerprint, how many messages could not be decoded because this program lacks
         their schema."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
-        """Writes the readings that are not the known ones. Most of a window's readings change
-        nothing."""
+        """Writes the readings that differ from the stored ones; most readings do not."""
         rows = []
         for name, new in readings.items():
             known = self._reading(name)
@@ -193,6 +237,19 @@ class Rows:
         self._connection.execute(
             "INSERT INTO unread VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1", (name,)
         )
+
+    def _take_note(self, note: Note, value: bytes) -> None:
+        """Keeps the newest notes of each kind and producer. Kinds that this version does not know
+        are left out."""
+        if note.kind in NOTES:
+            slot = note.number % NOTES[note.kind]
+            self._connection.execute(
+                "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+                " (epoch, number, time, value) = (excluded.epoch, excluded.number, excluded.time,"
+                " excluded.value) WHERE (excluded.epoch, excluded.number, excluded.time,"
+                " excluded.value) > (epoch, number, time, value)",
+                (note.kind, note.producer, slot, *note.rank, value),
+            )
 
     def _take_announcement(self, message: Announcement) -> None:
         source = self._source(message.source)
@@ -225,6 +282,16 @@ class Rows:
             (message.id, value, revoked, source, bucket),
         )
 
+    def _take_sample_result(self, message: SampleResult, value: bytes) -> None:
+        """Keeps the newest result of a topic, output and day, as long as it has differences."""
+        key = self._source(message.source), message.name
+        if message.differing:
+            insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"
+            self._connection.execute(insert, (*key, value))
+        else:
+            delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"
+            self._connection.execute(delete, key)
+
     def _take_heartbeat(self, message: Heartbeat) -> None:
         self._seen(message)
         self._pending.claim(self._sender(message.sender), message.number, message.time_ms)
@@ -233,7 +300,7 @@ class Rows:
         self._seen(message)
         sender = self._sender(message.sender)
         digest = digest_of(value)
-        known = self._numbers.add(sender, message.number, digest)
+        known = self._numbers.add(sender, message.number, digest, message.time_ms)
         if known is None:
             self._pending.number(sender, message)
             self._add(sender, message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from skidway.audit.evidence.evidence import (
@@ -21,21 +22,43 @@ from skidway.audit.evidence.evidence import (
     agent_named,
 )
 from skidway.audit.evidence.rereading import Rereading
+from skidway.audit.evidence.seal_blocks import BLOCK, Row, unpack
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.topic.messages import Tier
 
 NO_LIMIT = 1 << 62
+_BEYOND = 1 << 64
+"""Greater than every number and every time."""
 
 _OF_TOPICS = "SELECT seal_topics.id FROM seal_topics, json_each(sources) WHERE value = :source"
-_HISTORY = f"""
-SELECT epoch, number, sealed_until, at, final FROM seals
-WHERE agent = :agent AND epoch = :epoch AND topics IN ({_OF_TOPICS}) AND number < :before
+_BLOCKS = f"""
+SELECT block, packed FROM seals
+WHERE agent = :agent AND epoch = :epoch AND topics IN ({_OF_TOPICS})
+    AND block BETWEEN :first AND :last AND least <= :until AND newest >= :since
 """  # noqa: S608 - our own text
-_LAST = f"{_HISTORY} ORDER BY number DESC LIMIT 1"
-_LAST_UNTIL = f"{_HISTORY} AND sealed_until < :until ORDER BY number DESC LIMIT 1"
-_FIRST_SINCE = f"""
-{_HISTORY} AND number > :behind AND sealed_until > :since ORDER BY number LIMIT 1
-"""
+_UPWARDS = f"{_BLOCKS} ORDER BY block"
+_DOWNWARDS = f"{_BLOCKS} ORDER BY block DESC"
+
+
+class _Whose(NamedTuple):
+    """The seals of an agent's epoch for a topic. source: the topic's id in the ledger."""
+
+    agent: int
+    epoch: int
+    source: int
+
+
+class _Bounds(NamedTuple):
+    """Bounds for seals: a seal is within them if its number is above `behind` and below `before`,
+    and its `sealed_until` is above `since` and below `until`."""
+
+    behind: int = -_BEYOND
+    before: int = _BEYOND
+    since: int = -_BEYOND
+    until: int = _BEYOND
+
+    def hold(self, row: Row) -> bool:
+        return self.behind < row.number < self.before and self.since < row.sealed_until < self.until
 
 
 class Asked(NamedTuple):
@@ -61,40 +84,49 @@ class LedgerSeals:
         self._senders = senders
         self._last_heard = last_heard
         rows = connection.execute("SELECT agent, epoch, number, taken FROM seals_ahead")
+        self._cloned = {key for key, x in senders.items() if x.cloned_at is not None}
         self._ahead = {tuple(key): taken_ms for *key, taken_ms in rows}
 
     def read(self, asked: Iterable[Asked]) -> None:
         """Adds the seals to the evidence of these topics, oldest first."""
-        topics = {each.source: each for each in asked}
-        found: dict[int, dict[int, set[SealNote]]] = {source: {} for source in topics}
-        self._read_ends(topics, found)
-        for source, each in topics.items():
+        ends, sets = self._ends(), self._sets()
+        for each in asked:
+            own = [ends[number] for number in sets.get(each.source, ()) if number in ends]
+            further: dict[int, list[SealNote]] = {}
             for key, seal in self._further(each):
-                found[source].setdefault(agent_named(key.producer), set()).add(seal)
-            each.topic.seals = {agent: sorted(seals) for agent, seals in found[source].items()}
+                further.setdefault(agent_named(key.producer), []).append(seal)
+            parts = [*own, *([further] if further else [])]
+            each.topic.seals = parts[0] if len(parts) == 1 else _joined(parts)
 
-    def _read_ends(
-        self, topics: Mapping[int, Asked], found: dict[int, dict[int, set[SealNote]]]
-    ) -> None:
-        """The first and the newest seal of each agent, epoch and set of topics."""
-        rows = self._connection.execute("SELECT id, sources FROM seal_topics")
-        sets = {
-            number: [(found[x], topics[x].topic.agents) for x in json.loads(sources) if x in topics]
-            for number, sources in rows
-        }
-        for agent, epoch, number, *ends in self._connection.execute("SELECT * FROM seal_ends"):
-            seals = {self._note(agent, epoch, *ends[:4]), self._note(agent, epoch, *ends[4:])}
-            for by_agent, agents in sets.get(number, ()):
-                if agent in agents:
-                    by_agent.setdefault(agent, set()).update(seals)
+    def _ends(self) -> dict[int, dict[int, list[SealNote]]]:
+        """The first and the newest seal of each epoch, by set of topics and agent, oldest first.
+        All topics of a set share these values."""
+        found: dict[int, dict[int, list[SealNote]]] = {}
+        rows = self._connection.execute("SELECT * FROM seal_ends ORDER BY agent, epoch")
+        for agent, epoch, number, *ends in rows:
+            seals = found.setdefault(number, {}).setdefault(agent, [])
+            seals.append(self._note(agent, epoch, *ends[:4]))
+            if ends[4:] != ends[:4]:
+                seals.append(self._note(agent, epoch, *ends[4:]))
+        return found
+
+    def _sets(self) -> dict[int, list[int]]:
+        """For the id of each topic, the sets of topics that contain this topic."""
+        found: dict[int, list[int]] = {}
+        for number, sources in self._connection.execute("SELECT id, sources FROM seal_topics"):
+            for source in json.loads(sources):
+                found.setdefault(source, []).append(number)
+        return found
 
     def _further(self, asked: Asked) -> Iterator[tuple[SenderKey, SealNote]]:
-        """The seals that a clone, a loss or a rereading asks for."""
+        """The further seals that the judgement needs because of a clone, a loss or a rereading."""
         by_agent: dict[int, list[LossNote]] = {}
         for note in asked.losses:
             by_agent.setdefault(note.loss.agent, []).append(note)
-        cloned = {key for key, numbers in self._senders.items() if numbers.cloned_at is not None}
+        cloned = self._cloned
         wanted = by_agent.keys() | asked.topic.rereadings.keys()
+        if not wanted and not cloned:
+            return
         for key in self._senders:
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in asked.topic.agents:
@@ -103,35 +135,66 @@ class LedgerSeals:
                 continue
             limits = [x.number for x in by_agent.get(agent, ()) if x.epoch == key.epoch]
             clone = self._senders[key].cloned_at or NO_LIMIT
-            whose = {"agent": agent, "epoch": key.epoch, "source": asked.source}
+            whose = _Whose(agent, key.epoch, asked.source)
             for limit in {*limits, clone}:
-                for seal in self._history(_LAST, whose | {"before": limit}):
+                for seal in self._last(whose, _Bounds(before=limit)):
                     yield key, seal
             for each in asked.topic.rereadings.get(agent, ()):
-                for seal in self._around(agent, whose | {"before": clone}, each):
+                for seal in self._around(whose, clone, each):
                     yield key, seal
 
-    def _around(self, agent: int, whose: Mapping[str, int], each: Rereading) -> Iterator[SealNote]:
+    def _around(self, whose: _Whose, clone: int, each: Rereading) -> Iterator[SealNote]:
         """In the time of a rereading, an agent may have delivered lines that another agent had
         delivered already. Yields the agent's last seal before that time and its first seal after
         that time, because the module rules.doublings needs both seals."""
         behind = 0
         if each.since_ms is not None:
-            for seal in self._history(_LAST_UNTIL, {**whose, "until": each.since_ms}):
+            for seal in self._last(whose, _Bounds(before=clone, until=each.since_ms)):
                 behind = seal.number
                 yield seal
-        if self._last_heard(agent) > each.until_ms:
-            values = {**whose, "behind": behind, "since": each.until_ms}
-            yield from self._history(_FIRST_SINCE, values)
+        if self._last_heard(whose.agent) > each.until_ms:
+            yield from self._first(whose, _Bounds(behind, clone, each.until_ms))
 
-    def _history(self, query: str, values: Mapping[str, int]) -> Iterator[SealNote]:
-        for epoch, *seal in self._connection.execute(query, values):
-            yield self._note(values["agent"], epoch, *seal)
+    def _last(self, whose: _Whose, bounds: _Bounds) -> Iterator[SealNote]:
+        """The seal with the greatest number within these bounds, if there is one."""
+        for rows in self._blocks(_DOWNWARDS, whose, bounds):
+            yield self._note(whose.agent, whose.epoch, *max(rows))
+            return
+
+    def _first(self, whose: _Whose, bounds: _Bounds) -> Iterator[SealNote]:
+        """The seal with the least number within these bounds, if there is one."""
+        for rows in self._blocks(_UPWARDS, whose, bounds):
+            yield self._note(whose.agent, whose.epoch, *min(rows))
+            return
+
+    def _blocks(self, query: str, whose: _Whose, bounds: _Bounds) -> Iterator[list[Row]]:
+        """Yields the seals within these bounds, block by block. A block may have several rows in
+        the ledger, one for each set that contains the topic."""
+        values = {
+            **whose._asdict(),
+            "until": min(bounds.until, 1 << 63) - 1, "since": max(bounds.since + 1, -(1 << 63)),
+            "first": bounds.behind // BLOCK, "last": bounds.before // BLOCK,
+        }  # fmt: skip
+        found = self._connection.execute(query, values)
+        for _, same in groupby(found, key=lambda x: x[0]):
+            rows = [row for each in same for row in unpack(*each) if bounds.hold(row)]
+            if rows:
+                yield rows
 
     def _note(
         self, agent: int, epoch: int, number: int, sealed_until: int, at: int, final: int
     ) -> SealNote:
+        if not self._ahead:
+            return SealNote(epoch, number, sealed_until, at, bool(final))
         taken_ms = self._ahead.get((agent, epoch, number), NEVER_AHEAD_MS)
         if taken_ms >= sealed_until:
             taken_ms = NEVER_AHEAD_MS
         return SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
+
+
+def _joined(parts: Sequence[Mapping[int, list[SealNote]]]) -> dict[int, list[SealNote]]:
+    found: dict[int, set[SealNote]] = {}
+    for part in parts:
+        for agent, seals in part.items():
+            found.setdefault(agent, set()).update(seals)
+    return {agent: sorted(seals) for agent, seals in found.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 4
+FORMAT = 6
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -11,8 +11,9 @@ CREATE TABLE senders (
     UNIQUE (tier, producer, epoch)
 );
 CREATE TABLE numbers (
-    block INTEGER, sender INTEGER, digests BLOB, PRIMARY KEY (block, sender)
+    block INTEGER, sender INTEGER, newest INTEGER, digests BLOB, PRIMARY KEY (block, sender)
 ) WITHOUT ROWID;
+CREATE TABLE settled (sender INTEGER PRIMARY KEY, below INTEGER, newest INTEGER);
 CREATE TABLE clones (
     sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number, digest)
 ) WITHOUT ROWID;
@@ -24,10 +25,11 @@ CREATE TABLE tallies (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB,
     PRIMARY KEY (source, bucket, bucket_ms)
 );
+CREATE TABLE agent_numbers (number INTEGER PRIMARY KEY, agent INTEGER UNIQUE);
 CREATE TABLE seals (
-    agent INTEGER, epoch INTEGER, topics INTEGER, number INTEGER,
-    sealed_until INTEGER, at INTEGER, final INTEGER,
-    PRIMARY KEY (agent, epoch, number, topics)
+    agent INTEGER, epoch INTEGER, topics INTEGER, block INTEGER,
+    least INTEGER, newest INTEGER, packed BLOB,
+    PRIMARY KEY (agent, epoch, topics, block)
 ) WITHOUT ROWID;
 CREATE TABLE seal_ends (
     agent INTEGER, epoch INTEGER, topics INTEGER,
@@ -87,6 +89,13 @@ CREATE TABLE unread_from (
     topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL,
     PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
+CREATE TABLE pruned (
+    source INTEGER, bucket_ms INTEGER, place INTEGER, buckets INTEGER,
+    PRIMARY KEY (source, bucket_ms, place)
+) WITHOUT ROWID;
+CREATE TABLE rebuild (
+    topic TEXT, partition INTEGER, end INTEGER, PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
 CREATE TABLE heard (
     tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
 ) WITHOUT ROWID;
@@ -118,22 +127,29 @@ CREATE INDEX decisions_by_bucket ON decisions (source, bucket);
 CREATE TABLE recounts (
     source INTEGER, output TEXT, value BLOB, PRIMARY KEY (source, output)
 ) WITHOUT ROWID;
+CREATE TABLE notes (
+    kind TEXT, producer TEXT, slot INTEGER, epoch INTEGER, number INTEGER, time INTEGER,
+    value BLOB, PRIMARY KEY (kind, producer, slot)
+) WITHOUT ROWID;
 INSERT INTO meta VALUES (1, 0, 0)
 """
 """The tables whose names do not say what they contain:
 
     numbers: the digests of messages (see module number_rows).
-    tallies: the counts of each bucket, as columns (see module tallies).
-    seals: what a seal says about a set of topics. An agent seals all of its topics together, and
-        mostly with the same values.
-    seal_ends: of these, the first and the newest seal of each agent, epoch and set of topics.
-    seal_topics: the sets of topics, each as a JSON array of ids of sources.
-    beginnings: when agents were first heard.
-    bounds: the bounds for event times that agents announced.
-    inodes: when the inode of each announced file was made, and the id whose content the inode had
+    settled: up to which number the digests of old messages were deleted.
+    tallies: the counts of each bucket, packed (see module tally_packing).
+    agent_numbers: small numbers for agents.
+    seals: what seals say about a set of topics, 64 numbers in a row (see module seal_blocks). An
+        agent seals all of its topics together, and mostly with the same values.
+    seal_ends: the first and the newest seal of each agent, epoch and set of topics. seal_topics:
+    the sets of topics, each as a JSON array of ids of sources. beginnings: when agents were first
+    heard. bounds: the bounds for event times that agents announced. inodes: when the inode of each
+    announced file was made, and the id whose content the inode had
         before (see module rereading).
     unread: how many messages have a schema that this version of the program does not have.
     unread_from: the positions from which a version that has these schemas reads the topics again.
+    pruned: which buckets were deleted because they are old (see module pruning).
+    rebuild: the offsets up to which partitions must be read before anything can be judged.
     heard: when senders were heard.
     readings: how senders' clocks differ from ours.
     seals_ahead: seals of agents whose clocks were ahead.
@@ -142,6 +158,9 @@ INSERT INTO meta VALUES (1, 0, 0)
     overlaps: agents that were alive at the same time.
     host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
-        messages.
+        messages. The results of comparisons of samples are beside those of recounts, under a name
+        that has output and day, but only those with differences.
+    notes: the newest note of each kind, producer and slot, as the bytes of its message. The notes
+        of loads have several slots, all others one.
 
 The module hearing explains the five tables from heard to offsets."""

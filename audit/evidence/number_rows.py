@@ -1,29 +1,43 @@
 """The digests of all numbered messages, 64 numbers of a sender in a row.
 
-A digest has 8 bytes: the CRC-32 and the CRC-32C of the encoded message. Nobody chooses messages so
-that their digests are equal, so 64 bits without a cryptographic function are enough.
+A digest has 4 bytes, which depend on the CRC-32 and the CRC-32C of the encoded message. No attacker
+chooses messages to get equal digests. If two different messages have one number, the ledger fails
+to notice this in one case of four billion; a sender that was copied or restored sends thousands of
+such messages.
 
 Format of the column `digests`: 8 bytes with a bit for each number of the block, least byte first,
 then the digests of the numbers whose bits are set, in ascending order. Senders send their numbers
-in ascending order, so a new digest mostly goes to the end. The block comes first in the primary
-key, so the rows that senders of the same age change are near to each other on disk.
+in ascending order, so most new digests are appended. `newest` is the latest time of a message of
+the block, by the sender's clock. The block comes first in the primary key, so the rows that senders
+of the same age change are near to each other on disk.
+
+Full blocks of old messages are *settled*: the ledger deletes their digests, and only stores the
+number below which all numbers are settled, and the latest time of these messages. A message with a
+settled number counts as a repetition if its time is not later than the stored time, and otherwise
+as a clone.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 import google_crc32c
 
 BLOCK: Final = 64
 KEPT_BLOCKS_MAX: Final = 40_000
-"""At most this many blocks, of about 600 bytes each, stay in memory between two transactions."""
+"""At most this many blocks, of about 350 bytes each, stay in memory between two transactions."""
+
+SETTLED_MAX: Final = 16
+"""At most this many blocks of one sender are settled at a time."""
 
 _BITS_BYTES: Final = 8
-_DIGEST_BYTES: Final = 8
+_DIGEST_BYTES: Final = 4
+_FACTOR: Final = 0x9E3779B97F4A7C15
 _EMPTY: Final = bytes(_BITS_BYTES)
+_FULL: Final = (1 << BLOCK) - 1
 
 _Key = tuple[int, int]
 """Block and sender, as in the primary key."""
@@ -31,36 +45,58 @@ _Key = tuple[int, int]
 
 def digest_of(value: bytes) -> bytes:
     """The digest of an encoded message."""
-    both = zlib.crc32(value) | google_crc32c.value(value) << 32
-    return int(both).to_bytes(_DIGEST_BYTES, "little")
+    both: int = zlib.crc32(value) | google_crc32c.value(value) << 32
+    return (both * _FACTOR >> 32 & 0xFFFFFFFF).to_bytes(_DIGEST_BYTES, "little")
+
+
+class _Block(NamedTuple):
+    digests: bytes
+    newest: int
+
+    @property
+    def bits(self) -> int:
+        return int.from_bytes(self.digests[:_BITS_BYTES], "little")
+
+
+class _Settled(NamedTuple):
+    below: int
+    newest: int
 
 
 class NumberRows:
-    """The digests that the messages of one transaction add. The same object is used for one
-    transaction after the other; after a failed transaction, nobody may use it."""
+    """Reads and writes digests. The same object serves one transaction after the other; after a
+    failed transaction, nobody may use it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._blocks: dict[_Key, bytes] = {}
+        self._blocks: dict[_Key, _Block] = {}
         """The blocks that were used last are at the end."""
         self._changed: set[_Key] = set()
+        rows = connection.execute("SELECT sender, below, newest FROM settled")
+        self._settled = {sender: _Settled(*row) for sender, *row in rows}
 
-    def add(self, sender: int, number: int, digest: bytes) -> bytes | None:
+    def add(self, sender: int, number: int, digest: bytes, time_ms: int) -> bytes | None:
         """Adds the digest of a message, unless a message with this number is known. Returns the
-        digest of the known message, or None if there is none."""
+        digest of the known message, or None if no message is known. For a settled number, returns
+        the given digest if the message may be a repetition, and otherwise no bytes."""
+        settled = self._settled.get(sender)
+        if settled is not None and number < settled.below:
+            return digest if time_ms <= settled.newest else b""
         block, index = divmod(number, BLOCK)
         key = block, sender
-        value = self._blocks.get(key)
-        if value is None:
-            value = _read(self._connection, key)
-        bits = int.from_bytes(value[:_BITS_BYTES], "little")
+        known = self._blocks.get(key) or _read(self._connection, key)
+        value, bits = known.digests, known.bits
         place = _BITS_BYTES + _DIGEST_BYTES * (bits & (1 << index) - 1).bit_count()
         if bits >> index & 1:
-            self._blocks[key] = value
+            self._blocks[key] = known
             return value[place : place + _DIGEST_BYTES]
         bits |= 1 << index
-        self._blocks[key] = (
-            bits.to_bytes(_BITS_BYTES, "little") + value[_BITS_BYTES:place] + digest + value[place:]
+        self._blocks[key] = _Block(
+            bits.to_bytes(_BITS_BYTES, "little")
+            + value[_BITS_BYTES:place]
+            + digest
+            + value[place:],
+            max(known.newest, time_ms) if len(value) > _BITS_BYTES else time_ms,
         )
         self._changed.add(key)
         return None
@@ -69,30 +105,55 @@ class NumberRows:
         """Writes the blocks that were changed."""
         changed, self._changed = sorted(self._changed), set()
         self._connection.executemany(
-            "INSERT OR REPLACE INTO numbers VALUES (?, ?, ?)",
-            [(*key, self._blocks[key]) for key in changed],
+            "INSERT OR REPLACE INTO numbers VALUES (?, ?, ?, ?)",
+            [(*key, self._blocks[key].newest, self._blocks[key].digests) for key in changed],
         )
         for key in changed:
             self._blocks[key] = self._blocks.pop(key)
         while len(self._blocks) > KEPT_BLOCKS_MAX:
             del self._blocks[next(iter(self._blocks))]
 
+    def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> int:
+        """Settles blocks whose messages are all older than this time. senders: the ids of senders,
+        and their first numbers. Returns the number of blocks. Stops at a missing number, so that
+        the number stays missing."""
+        count = 0
+        for sender, first in senders:
+            found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))
+            before = found
+            for _ in range(SETTLED_MAX):
+                key = found.below // BLOCK, sender
+                block = _read(self._connection, key)
+                needed = _FULL if found.below > first else _FULL << first % BLOCK & _FULL
+                if block.bits & needed != needed or block.newest >= before_ms:
+                    break
+                found = _Settled(found.below + BLOCK, max(found.newest, block.newest))
+                self._connection.execute("DELETE FROM numbers WHERE (block, sender) = (?, ?)", key)
+                self._blocks.pop(key, None)
+                count += 1
+            if found != before:
+                self._settled[sender] = found
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (sender, *found)
+                )
+        return count
+
 
 def first_missing(connection: sqlite3.Connection, sender: int, first: int) -> int:
-    """The least number above `first` that no message of this sender has. first: the number of a
-    message of the sender."""
-    block, index = divmod(first, BLOCK)
+    """The least missing number of this sender above `first`, which is the number of one of its
+    messages."""
+    row = connection.execute("SELECT below FROM settled WHERE sender = ?", (sender,)).fetchone()
+    block, index = divmod(first if row is None else max(first, row[0]), BLOCK)
     while True:
-        bits = int.from_bytes(_read(connection, (block, sender))[:_BITS_BYTES], "little")
-        holes = ~bits >> index
+        holes = ~_read(connection, (block, sender)).bits >> index
         index += (holes & -holes).bit_length() - 1
         if index < BLOCK:
             return block * BLOCK + index
         block, index = block + 1, 0
 
 
-def _read(connection: sqlite3.Connection, key: _Key) -> bytes:
+def _read(connection: sqlite3.Connection, key: _Key) -> _Block:
     row = connection.execute(
-        "SELECT digests FROM numbers WHERE (block, sender) = (?, ?)", key
+        "SELECT digests, newest FROM numbers WHERE (block, sender) = (?, ?)", key
     ).fetchone()
-    return _EMPTY if row is None else bytes(row[0])
+    return _Block(_EMPTY, 0) if row is None else _Block(bytes(row[0]), row[1])

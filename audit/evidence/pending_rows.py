@@ -2,8 +2,7 @@
 
 A busy audit topic has many messages of one sender in a transaction. All values of these rows are
 sums, minima and maxima. So it does not matter in which order the messages are added, or whether
-they are added here or by the database. (Digests, tallies and seals have modules of
-their own.)
+they are added here or by the database. (Other modules handle digests, tallies and seals.)
 
 `PendingRows` belongs to one transaction. Nobody may use it after `write`, or after the transaction
 has failed.
@@ -65,8 +64,8 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, exc
 
 @dataclass(slots=True)
 class _Arrived:
-    """The new messages of one sender: their number, the first of them, and the last one's
-    number."""
+    """The new messages of one sender: how many there are, the first message, and the number of the
+    last message."""
 
     count: int
     first: Delta | Seal
@@ -87,7 +86,7 @@ class PendingRows:
         self._coverage: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def number(self, sender: int, message: Delta | Seal) -> None:
-        """Adds a message that no earlier message had the number of."""
+        """Adds a message with a new number."""
         arrived = self._senders.setdefault(sender, _Arrived(0, message, message.number))
         arrived.count += 1
         arrived.last = max(arrived.last, message.number)
@@ -95,7 +94,7 @@ class PendingRows:
             arrived.first = message
 
     def claim(self, sender: int, number: int, time_ms: int) -> None:
-        """Adds a heartbeat, which names the sender's last number."""
+        """Adds the last number of a sender, from a heartbeat."""
         said = number, time_ms
         self._claims[sender] = max(self._claims.get(sender, said), said)
 

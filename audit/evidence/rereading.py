@@ -2,26 +2,26 @@
 
 If an agent starts with a new state, it has a new id, and reads every file from its beginning. So it
 also reads bytes that another agent of the host has already delivered. If both agents announced the
-file, both may have read it. Two announcements on one host belong to the same file
+file, both may have read it. Two announcements on one host belong to the same file in these cases:
 
-    if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
+    both have a time of birth       inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
                                     restart
-    if one has no time of birth     and device, inode and first bytes are equal
+    one has no time of birth        device, inode and first bytes are equal
 
 A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
 and file system id as well. Besides, device and file system id can both change when the agent's
 state is lost. The audit may by mistake treat two files as one file; in this case buckets are only
 `unknown` for a minute. The opposite mistake is worse: if the audit treated one file as two files, a
 bucket could be falsely `complete`. The audit always compares the host's name. Otherwise it could
-not distinguish machines that are made from one image. All of them have the image's log files
+not distinguish machines that are made from one image. All these machines have the image's log files
 (perhaps emptied), with the same inode, birth and file system, and their agents run at the same
-time. Without the comparison of names, none of their buckets would ever be complete. But because of
-this comparison the audit does not recognise every rereading: it misses a rereading if the host's
-name is lost together with the state, or if the disk moves to another host.
+time. If the audit did not compare names, no bucket of these machines would ever be complete. But
+because of this comparison the audit does not recognise every rereading: it misses a rereading if
+the host's name is lost together with the state, or if the disk moves to another host.
 
-Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
-true:
+Call two such agents R and O. If R delivered a line that O had delivered already, all three of these
+statements are true:
 
     R had announced the file: the announcement comes before the file's first record
     O had begun: if O began later than R, R delivered the line after O's first message
@@ -31,13 +31,13 @@ So R can deliver lines a second time from O's beginning (`since_ms`) until R has
 the file had at the time of O's last message (`until_ms`). R's seals say when R had read these lines
 (see doublings). All of these times come from the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. Before R has
-announced all of R's ids for the file, R may not have read all that O had read. So `until_ms` is not
-earlier than these announcements. The audit leaves out ids whose content came after O's last
-message. Leaving them out is safe: if R announced an inode after O's last message, R has seen all
-content that O can have read in this inode. R may later have another id for that inode. If the
-content of this id does not continue the earlier content, it consists of newer lines, or of lines
-that R itself has delivered.
+An agent may have several ids for one file, for instance one after each truncation. Until R has
+announced all of its ids for the file, there may be bytes that O has read and R has not. So
+`until_ms` is not earlier than these announcements. The audit ignores ids whose content came after
+O's last message. This is safe: if R announced an inode after O's last message, R has seen all
+content that O can have read in this inode. R may later give that inode another id. If the content
+of this new id does not continue the earlier content, it consists of newer lines, or of lines that R
+itself has delivered.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ and fingerprint."""
 class Rereading:
     """The time during which an agent may have delivered doubled lines: lines that other agents had
     delivered already. reason: why the audit suspects doubled lines; names the file and the two
-    agents.
+    agents. path: the file's path.
 
     since_ms: lines that the agent had sealed before this time are not doubled; None if any of the
     agent's lines may be doubled. until_ms: a seal that the agent noted after this time shows that
@@ -87,6 +87,7 @@ class Rereading:
     since_ms: int | None
     until_ms: int
     reason: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,9 @@ def identity_of(message: Announcement) -> FileIdentity | None:
     """For a file without a time of birth, returns the values by which the audit recognises two ids
     of the same file. Returns None if the file has no content yet.
 
-    The announcement's `predecessor` is not one of these values. It is an id of the same agent, so
-    it says nothing about what other agents read. Besides, predecessors are common: an id for
-    content after a truncation has a predecessor, and an id for a file in the inode of a deleted
+    The announcement's `predecessor` is not one of these values. A predecessor is an id of the same
+    agent, so it says nothing about what other agents read. Besides, predecessors are common: an id
+    for content after a truncation has a predecessor, and an id for a file in the inode of a deleted
     file has one too.
     """
     if message.fingerprint_length == 0:
@@ -128,8 +129,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    The two ids must have the same inode and birth, because a file that was copied or moved has
-    another inode.
+    A content replaces another one only in the same file. So the answer is None if the id before has
+    another inode or birth: then its file was copied, not rewritten.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -216,12 +217,12 @@ def _of_file(
         if index > 0:
             heard = until_then[index - 1]
             until = max(heard, reader.announced_ms(heard))
-            earlier = Rereading(None, until, _reason(reader.path, readers[0], reader))
+            earlier = Rereading(None, until, _reason(reader.path, readers[0], reader), reader.path)
         if index + 1 < len(readers):
             heard = from_then[index + 1]
             until = max(heard, reader.announced_ms(heard))
             then = readers[index + 1]
-            later = Rereading(then.since_ms, until, _reason(reader.path, reader, then))
+            later = Rereading(then.since_ms, until, _reason(reader.path, reader, then), reader.path)
         yield reader.agent, Rereadings(earlier, later, readers[0].agent)
 
 
@@ -246,7 +247,8 @@ def _wider(one: Rereading | None, other: Rereading | None) -> Rereading | None:
         if one.since_ms is None or other.since_ms is None
         else min(one.since_ms, other.since_ms)
     )
-    return Rereading(since, max(one.until_ms, other.until_ms), min(one.reason, other.reason))
+    reason, path = min((one.reason, one.path), (other.reason, other.path))
+    return Rereading(since, max(one.until_ms, other.until_ms), reason, path)
 
 
 class _Groups:

@@ -1,9 +1,9 @@
 """Writes seals into the ledger.
 
-An agent seals all of its topics every ten seconds, mostly with the same values. So a row is about a
-set of topics (`seal_topics`), and not about one topic. The table `seals` has all seals. The table
-`seal_ends` has the first and the newest seal of each agent, epoch and set of topics, because every
-judgement needs these two.
+An agent seals all of its topics every ten seconds, mostly with the same values. So a row belongs to
+a set of topics (`seal_topics`), not to a single topic. The table `seals` has all seals, packed in
+blocks (see seal_blocks). The table `seal_ends` has the first and the newest seal of each agent,
+epoch and set of topics, because every judgement needs these two.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from skidway.audit.evidence.seal_blocks import BLOCK, Block, Row
 from skidway.audit.topic.seal_columns import SealColumns
 
 _ENDS: Final = """
@@ -29,35 +30,37 @@ ON CONFLICT DO UPDATE SET
 """
 
 
+KEPT_BLOCKS_MAX: Final = 40_000
+"""At most this many blocks of seals, of about 300 bytes each, stay in memory between two
+transactions."""
+
 TOPIC_SETS_MAX: Final = 1_000
-"""The ledger makes at most this many sets of topics. From then on, a seal of another set has a row
-for each of its topics. So agents that seal other topics each time make no more sets than topics."""
+"""The ledger makes at most this many sets of topics. After that, a seal of a new set gets a row for
+each of its topics. So agents whose sets of topics change all the time cannot fill the table with
+sets."""
 
 
 class _Key(NamedTuple):
-    """topics: the id of a set of topics."""
+    """An epoch of an agent, and a set of topics. topics: the id of the set."""
 
     agent: int
     epoch: int
     topics: int
 
 
-class _Row(NamedTuple):
-    """What a seal says about a set of topics. final: 0 or 1."""
-
-    number: int
-    sealed_until: int
-    at: int
-    final: int
+_Place = tuple[int, int, int, int]
+"""Agent, epoch, set of topics and block: the primary key of the table of seals."""
 
 
 class SealRows:
-    """The seals of one transaction. The same object is used for one transaction after the other;
+    """Writes the seals of one transaction. The same object serves one transaction after the other;
     after a failed transaction, nobody may use it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._rows: list[tuple[_Key, _Row]] = []
+        self._rows: list[tuple[_Key, Row]] = []
+        self._blocks: dict[_Place, Block] = {}
+        """The blocks that were used last are at the end."""
         self._topics: dict[tuple[int, ...], int] = {
             tuple(json.loads(sources)): number
             for number, sources in connection.execute("SELECT id, sources FROM seal_topics")
@@ -70,22 +73,37 @@ class SealRows:
         for values, sealed in _by_values(seals, sources).items():
             for topics in self._sets(tuple(sorted(sealed))):
                 key = _Key(agent, epoch, self._topics_id(topics))
-                self._rows.append((key, _Row(number, *values)))
+                self._rows.append((key, Row(number, *values)))
 
     def write(self) -> None:
         """Writes the seals that were added."""
         rows, self._rows = self._rows, []
+        changed = set()
+        for key, row in rows:
+            place = (*key, row.number // BLOCK)
+            known = self._blocks.pop(place, None) or self._read(place)
+            self._blocks[place] = Block.of([row]) if known is None else known.and_(row)
+            changed.add(place)
+        blocks = ((place, self._blocks[place]) for place in sorted(changed))
         self._connection.executemany(
             "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?, ?)",
-            ((*key, *row) for key, row in rows),
+            [(*place, x.least, x.newest, x.packed) for place, x in blocks],
         )
-        ends: dict[_Key, tuple[_Row, _Row]] = {}
+        while len(self._blocks) > KEPT_BLOCKS_MAX:
+            del self._blocks[next(iter(self._blocks))]
+        ends: dict[_Key, tuple[Row, Row]] = {}
         for key, row in rows:
             first, last = ends.get(key, (row, row))
             ends[key] = min(first, row), max(last, row)
         self._connection.executemany(
             _ENDS, ((*key, *first, *last) for key, (first, last) in ends.items())
         )
+
+    def _read(self, place: _Place) -> Block | None:
+        found = self._connection.execute(
+            "SELECT packed FROM seals WHERE (agent, epoch, topics, block) = (?, ?, ?, ?)", place
+        ).fetchone()
+        return None if found is None else Block.read(place[3], found[0])
 
     def _sets(self, sources: tuple[int, ...]) -> list[tuple[int, ...]]:
         if sources in self._topics or len(self._topics) < TOPIC_SETS_MAX:
@@ -101,7 +119,7 @@ class SealRows:
 
 
 def _by_values(seals: SealColumns, sources: Sequence[int]) -> dict[tuple[int, ...], Sequence[int]]:
-    """The topics that a message seals with the same values, by these values."""
+    """Groups the topics of a message by the values of their seals."""
     columns = seals.table.tolist()
     if sources and all(column.count(column[0]) == len(column) for column in columns):
         return {tuple(column[0] for column in columns): sources}

@@ -1,4 +1,4 @@
-"""The tallies: for each bucket of a source topic, what each sender counted of each agent.
+"""The tallies: for each bucket of a source topic, the counts of each sender for each agent.
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
 touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
@@ -6,20 +6,18 @@ the sum of link(number) - link(previous) over these deltas. If no delta is missi
 link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
 its record expired.
 
-A bucket of a large fleet has a tally for each agent and tier, tens of thousands together. So the
-ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` makes values of them for
-who asks.
+A bucket of a large fleet has a tally for each agent and tier, tens of thousands in all. So the
+ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` turns columns into
+values when somebody asks for values.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-import cramjam
 import numpy as np
 import numpy.typing as npt
 
@@ -27,7 +25,6 @@ from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.messages import Tier
-from skidway.errors import StateRefused
 
 Int64s = npt.NDArray[np.int64]
 
@@ -38,13 +35,11 @@ never equal."""
 AGENT, SENDER, COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, FIRST, LAST, LINKS = range(10)
 """The rows of the table: the agent, the ledger's id of the sender, and the fields of a `Tally`."""
 
-_WIDTH: Final = LINKS + 1
 _SUMS: Final = [COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, LINKS]
-_LONG: Final = np.dtype("<i8")
-_LEVEL: Final = 1
 _SENDERS_MAX: Final = 16
-_CRC_BYTES: Final = 4
 _LINKS_KEPT: Final = 1 << 16
+
+NO_EPOCH: Final = -(1 << 63)
 
 
 class SenderKey(NamedTuple):
@@ -100,36 +95,6 @@ class TallyColumns:
         found[LAST] = np.maximum.reduceat(table[LAST], begins)
         return cls(found)
 
-    @classmethod
-    def unpack(cls, value: bytes) -> TallyColumns:
-        """Reads what `pack` wrote. Raises StateRefused if it is damaged."""
-        checksum_, packed = value[:_CRC_BYTES], value[_CRC_BYTES:]
-        if zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum_:
-            raise StateRefused(
-                "The audit's store is damaged: the counts of a bucket are not those that were"
-                " written. Delete the store; the collector then reads the audit topics again."
-            )
-        numbers = np.frombuffer(bytes(cramjam.zstd.decompress(packed)), _LONG)
-        table = np.cumsum(numbers.reshape(_WIDTH, -1), axis=1, dtype=_LONG)
-        table[LAST] += table[FIRST]
-        table[LINKS] += links_of_all(table[LAST], np.zeros_like(table[LAST]))
-        return cls(table)
-
-    def pack(self) -> bytes:
-        """The columns as bytes, with a CRC-32 before them. SQLite notices no changed bytes in a
-        value.
-
-        The bytes have the difference of each number from the one before, because the tiers mostly
-        count the same of an agent. Of the last delta, they have the difference from the first. Of
-        the links, they have the difference from those of a chain without a hole, mostly 0.
-        """
-        data = np.array(self.table, _LONG, order="C")
-        data[LINKS] -= links_of_all(data[LAST], np.zeros_like(data[LAST]))
-        data[LAST] -= data[FIRST]
-        data[:, 1:] -= data[:, :-1].copy()
-        packed = bytes(cramjam.zstd.compress(data.tobytes(), _LEVEL))
-        return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
-
     def __add__(self, other: TallyColumns) -> TallyColumns:
         places = self._places(other)
         if places is not None:
@@ -145,9 +110,9 @@ class TallyColumns:
         return int(self.table.shape[1])
 
     def _places(self, other: TallyColumns) -> Int64s | None:
-        """Where these columns have the agents and senders of the other columns. None if they lack
-        one of them, or if an agent has so many senders that looking them up takes longer than
-        sorting."""
+        """For each tally of `other`, the place of the tally with the same agent and sender in these
+        columns. None if there is no such tally for one of them, or if an agent has so many senders
+        that sorting is faster than a search."""
         mine, wanted = self.table, other.table
         first = np.searchsorted(mine[AGENT], wanted[AGENT], "left")
         end = np.searchsorted(mine[AGENT], wanted[AGENT], "right")
@@ -161,52 +126,102 @@ class TallyColumns:
         return first if (mine[SENDER, first] == wanted[SENDER]).all() else None
 
 
+class SenderIds(dict[int, SenderKey]):
+    """The key of each sender, by the ledger's id. Nobody may change the dictionary once it was
+    read."""
+
+    @cached_property
+    def ids(self) -> dict[SenderKey, int]:
+        """The id of each sender, by its key."""
+        return {key: number for number, key in self.items()}
+
+    @cached_property
+    def agent_epochs(self) -> Int64s:
+        """For each id, the epoch of the sender if it belongs to tier agent, and otherwise
+        NO_EPOCH."""
+        found = np.full(max(self, default=0) + 1, NO_EPOCH, np.int64)
+        for number, key in self.items():
+            if key.tier is Tier.AGENT:
+                found[number] = key.epoch
+        return found
+
+
 class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):
-    """The tallies of one bucket as values: for each agent, the tally of each sender. The values are
-    made when somebody asks for the first of them.
+    """The tallies of one bucket as values: for each agent, the tally of each sender. The values of
+    an agent are made only when somebody asks for them.
 
     columns: the same tallies as columns. senders: the key of each sender, by the ledger's id.
-    filtered: what rules left out, sorted by rule, by agent and the ledger's id of the sender.
+    filtered: for each agent and sender (the ledger's id), the records that rules left out, sorted
+    by rule.
     """
 
     def __init__(
         self,
         columns: TallyColumns,
-        senders: Mapping[int, SenderKey],
+        senders: SenderIds,
         filtered: Mapping[tuple[int, int], Sequence[Filtered]],
     ) -> None:
         self.columns = columns
         self.senders = senders
         self.filtered = filtered
 
-    def __getitem__(self, agent: int) -> dict[SenderKey, Tally]:
-        return self._by_agent[agent]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._by_agent)
-
-    def __len__(self) -> int:
-        return len(self._by_agent)
-
-    def __repr__(self) -> str:
-        return repr(self._by_agent)
+    @cached_property
+    def agents(self) -> Int64s:
+        """The agents, in ascending order."""
+        agents: Int64s = self.columns.table[AGENT, self.begins]
+        return agents
 
     @cached_property
-    def _by_agent(self) -> dict[int, dict[SenderKey, Tally]]:
-        found: dict[int, dict[SenderKey, Tally]] = {}
-        for agent, sender, count, *sums, first, last, links in self.columns.table.T.tolist():
-            rules = tuple(self.filtered.get((agent, sender), ()))
-            size, checksum_, rejects, repeats = sums
-            found.setdefault(agent, {})[self.senders[sender]] = Tally(
-                Sums(count, size, checksum_, rejects, repeats, rules), first, last, links
-            )
+    def begins(self) -> Int64s:
+        """For each agent, the column at which its tallies begin."""
+        agents = self.columns.table[AGENT]
+        return np.flatnonzero(np.diff(agents, prepend=agents[:1] - 1))
+
+    def __getitem__(self, agent: int) -> dict[SenderKey, Tally]:
+        agents = self.columns.table[AGENT]
+        begin, end = np.searchsorted(agents, agent, "left"), np.searchsorted(agents, agent, "right")
+        if begin == end:
+            raise KeyError(agent)
+        return dict(map(self._tally, self.columns.table[:, begin:end].T.tolist()))
+
+    def __contains__(self, agent: object) -> bool:
+        agents = self.columns.table[AGENT]
+        at = np.searchsorted(agents, agent)  # type: ignore[call-overload]
+        return bool(at < len(agents) and agents[at] == agent)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.agents.tolist())
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def counts_by_sender(self) -> dict[SenderKey, int]:
+        """For each sender, the number of records that it counted for all agents together, including
+        records that rules of agents left out."""
+        ids, place = np.unique(self.columns.table[SENDER], return_inverse=True)
+        counts = np.zeros(len(ids), np.object_)
+        np.add.at(counts, place, self.columns.table[COUNT].astype(np.object_))
+        found = {self.senders[x]: int(y) for x, y in zip(ids.tolist(), counts, strict=True)}
+        for (_, sender), rules in self.filtered.items():
+            if self.senders[sender].tier is Tier.AGENT:
+                found[self.senders[sender]] += sum(x.records for x in rules)
         return found
+
+    def _tally(self, column: Sequence[int]) -> tuple[SenderKey, Tally]:
+        agent, sender, count, *sums, first, last, links = column
+        rules = tuple(self.filtered.get((agent, sender), ()))
+        size, checksum_, rejects, repeats = sums
+        found = Sums(count, size, checksum_, rejects, repeats, rules)
+        return self.senders[sender], Tally(found, first, last, links)
 
 
 @lru_cache(_LINKS_KEPT)
 def link(number: int) -> int:
     """Hashes a number to a signed 64-bit value, with the finalizer of splitmix64 (see checksum).
-    The numbers asked for last are kept, because the agents of a fleet mostly have the same ones."""
+    Caches the results, because the agents of a fleet mostly have the same numbers."""
     return checksum.signed(int(_links(np.array([number]))[0]))
 
 

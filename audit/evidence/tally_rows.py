@@ -1,7 +1,7 @@
 """Adds the counts of deltas to the ledger's tallies, thousands of counts at a time.
 
-A row of the table `tallies` has all tallies of one bucket of one source topic, as columns. The
-columns of the buckets that changed last stay in memory.
+A row of the table `tallies` has all tallies of one bucket of one source topic, packed (see module
+tally_packing). The columns of the buckets that changed last stay in memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.tallies import (
     AGENT,
     COUNT,
@@ -27,11 +28,12 @@ from skidway.audit.evidence.tallies import (
     TallyColumns,
     links_of_all,
 )
+from skidway.audit.evidence.tally_packing import pack, unpack
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 
 KEPT_TALLIES_MAX: Final = 1_600_000
 KEPT_BUCKETS_MAX: Final = 20_000
-"""At most this many tallies, of 80 bytes each, of this many buckets stay in memory."""
+"""Memory holds at most this many buckets, and at most this many tallies (of 80 bytes each)."""
 
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
 _PREVIOUS = COLUMNS.index("previous")
@@ -44,7 +46,7 @@ ON CONFLICT DO UPDATE SET records = CAST(records + excluded.records AS INTEGER),
 """
 
 _Key = tuple[int, int, int]
-"""Source, start and size of a bucket, as in the primary key of the tallies."""
+"""Source, start and size of a bucket: the primary key of the table of tallies."""
 
 
 class _Told(NamedTuple):
@@ -58,11 +60,12 @@ class _Told(NamedTuple):
 
 
 class TallyRows:
-    """The tallies that the deltas of one transaction change. The same object is used for one
-    transaction after the other; after a failed transaction, nobody may use it."""
+    """Changes the tallies in one transaction. The same object serves one transaction after the
+    other; after a failed transaction, nobody may use it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._numbers = AgentNumbers(connection)
         self._told: list[_Told] = []
         self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
         self._kept_count = 0
@@ -77,8 +80,8 @@ class TallyRows:
         is_clone: bool = False,
     ) -> None:
         """Adds the counts of a delta. sources: the ledger's ids of the sources of the counts.
-        is_clone: whether another delta with this number arrived before. Nobody believes the counts
-        of a clone, but the clone has touched its buckets."""
+        is_clone: whether another delta with this number arrived before. The counts of a clone are
+        not added, but the tallies show that the clone touched its buckets."""
         if len(counts):
             self._told.append(_Told(sender, number, counts, sources, is_clone))
 
@@ -89,11 +92,15 @@ class TallyRows:
             return
         keys, tallies = _rows_of(told)
         for key, added in _by_bucket(keys, tallies):
-            self._write_bucket(key, TallyColumns.summed(added.copy()))
+            self._write_bucket(key, TallyColumns.summed(added))
         self._connection.executemany(_FILTERED, _filtered_rows(told))
 
+    def forget(self, key: _Key) -> None:
+        """Forgets a bucket whose row was deleted."""
+        self._kept_count -= len(self._kept.pop(key, ()))
+
     def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
-        known = self._tallies_of(key)
+        known = self.of(key)
         agents = np.unique(added.table[AGENT])
         if known is not None:
             agents = np.setdiff1d(agents, known.table[AGENT], assume_unique=False)
@@ -103,17 +110,18 @@ class TallyRows:
             ((key[0], agent) for agent in agents.tolist() if agent != NO_AGENT),
         )
         self._connection.execute(
-            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)", (*key, added.pack())
+            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)", (*key, pack(added, self._numbers))
         )
         self._keep(key, added)
 
-    def _tallies_of(self, key: _Key) -> TallyColumns | None:
+    def of(self, key: _Key) -> TallyColumns | None:
+        """The tallies of a bucket, as the last transaction left them; None if there are none."""
         if key in self._kept:
             return self._kept[key]
         row = self._connection.execute(
             "SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)", key
         ).fetchone()
-        return None if row is None else TallyColumns.unpack(row[0])
+        return None if row is None else unpack(row[0], self._numbers)
 
     def _keep(self, key: _Key, tallies: TallyColumns) -> None:
         before = self._kept.pop(key, None)
@@ -125,8 +133,7 @@ class TallyRows:
 
 
 def _rows_of(told: Sequence[_Told]) -> tuple[Int64s, Int64s]:
-    """The keys of the buckets, and the tallies, of all these counts: two arrays with a column for
-    each count."""
+    """Two arrays with a column for each of these counts: the key of its bucket, and its tally."""
     counts = np.concatenate([x.counts.table for x in told], axis=1)
     lengths = [len(x.counts) for x in told]
     begins = np.cumsum([0, *(len(x.sources) for x in told[:-1])])
@@ -146,13 +153,16 @@ def _rows_of(told: Sequence[_Told]) -> tuple[Int64s, Int64s]:
 
 
 def _by_bucket(keys: Int64s, tallies: Int64s) -> Iterator[tuple[_Key, Int64s]]:
+    """The tallies of each bucket. Copies those of one bucket after the other, because a transaction
+    may have half a million."""
     order = np.lexsort(keys[::-1])
-    keys, tallies = keys[:, order], tallies[:, order]
-    changed = np.flatnonzero((np.diff(keys, axis=1) != 0).any(axis=0)) + 1
-    begins = [0, *changed.tolist(), keys.shape[1]]
+    changed = np.zeros(len(order) - 1, np.bool_)
+    for row in keys:
+        changed |= np.diff(row[order]) != 0
+    begins = [0, *(np.flatnonzero(changed) + 1).tolist(), len(order)]
     for begin, end in pairwise(begins):
-        source, bucket, bucket_ms = keys[:, begin].tolist()
-        yield (source, bucket, bucket_ms), tallies[:, begin:end]
+        source, bucket, bucket_ms = keys[:, order[begin]].tolist()
+        yield (source, bucket, bucket_ms), np.take(tallies, order[begin:end], axis=1)
 
 
 def _filtered_rows(told: Sequence[_Told]) -> Iterator[tuple[object, ...]]:

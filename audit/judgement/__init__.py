@@ -1,22 +1,30 @@
 """The judgement makes verdicts from the evidence, without I/O. The rules are in docs/delivery.md,
-section 6.
+section 6. A *place* is a cluster or an output in which a tier counted. A *finding* is one reason
+why a bucket is not complete. A *remark* is a finding that makes no verdict worse. A *warning* is a
+fact that an operator should know although the bucket may be complete.
 
 These modules say what the audit expects:
 
     roster            the hosts that must report
     retired_places    the places and hosts that the audit no longer waits for
-    policy            what the audit expects, and how long it waits
+    policy            the tiers and times that the audit expects, and how long it waits
     clocks            which clock is wrong: the audit's clock, or a sender's clock
     newest_agents     which agents of a host the audit waits for
     expectation       which agents must seal a topic, and which others may have unread lines
 
 These modules judge a bucket:
 
+    cause             all causes why a bucket can be incomplete, as a fixed set
     verdict           statuses, findings, and the verdict on a bucket
     reasons           findings as sentences
     counting_places   which senders count a topic in which places
     rules             one module for each rule that keeps a bucket from being complete
+    agent_columns     the agents of a topic, as columns
+    bucket_columns    the rules, applied to all agents of a bucket at once
+    verdicts_of_agents  the verdicts on single agents, made when somebody asks
     topic_judgement   the verdict on each bucket of a topic
+    dependence        the evidence on which a topic's verdicts depend, so that only buckets whose
+                      evidence has changed are judged again
 
 These modules use verdicts and evidence:
 

@@ -26,7 +26,7 @@ NEAREST_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who makes a decision, when, and why."""
+    """The person who makes a decision, with the time and the reason."""
 
     time_ms: int
     person: str

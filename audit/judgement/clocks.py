@@ -45,7 +45,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """What the evidence shows about all clocks.
+    """The state of all clocks, as far as the evidence shows it.
 
     ours_ms: how far our clock is ahead, or negative if it is behind; 0 if nothing shows that it is
         wrong.
@@ -53,7 +53,7 @@ class Clocks:
     others: the senders whose clocks differ, the greatest difference first.
     unheard_ms: the time, by our clock, since the last message of any sender; 0 if this time is at
         most policy.silence_ms.
-    is_behind_store: whether the collector's clock shows that ours is behind.
+    is_behind_store: whether our clock is behind the collector's clock.
     """
 
     ours_ms: int = 0
@@ -81,8 +81,11 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
     ours_ms = _ours([*known.values(), *_unremarkable(evidence, policy, lately)], bound)
-    others = [_difference(evidence, name, x + ours_ms) for name, x in known.items()]
-    others = [x for x in others if abs(x.ahead_ms) > bound]
+    others = [
+        _difference(evidence, name, x + ours_ms)
+        for name, x in known.items()
+        if abs(x + ours_ms) > bound
+    ]
     behind_store_ms = evidence.taken_ms - now_ms
     is_behind_store = behind_store_ms > bound
     if is_behind_store:
@@ -136,8 +139,8 @@ def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
     """Yields a zero for each sender that sent a message within policy.silence_ms and has no recent
-    reading. When a command reads a topic all at once, no record comes live, so only senders whose
-    clocks are ahead have readings. The zeros keep these few senders from counting as the
+    reading. When a command reads a whole topic at once, no record comes live, so only senders whose
+    clocks are ahead have readings. Without the zeros, these few senders would count as the
     majority."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:

@@ -42,10 +42,12 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import Evidence, TopicEvidence
 from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.agent_columns import FleetColumns
 from skidway.audit.judgement.clocks import clocks, present_ms
 from skidway.audit.judgement.hosts import HostState, HostStatus, survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
+from skidway.audit.judgement.rules.topic_facts import CommonFacts
 from skidway.audit.judgement.topic_judgement import TopicJudgement
 from skidway.audit.judgement.verdict import BucketVerdict, Finding, Place, Status
 from skidway.audit.topic.decisions import Acceptance, FindingName
@@ -59,7 +61,7 @@ BUCKETS_MAX = 10_080
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the caller asks about. name: the topic's name, as it was given. names: whether a topic
+    """The question of the caller. name: the topic's name, as it was given. names: whether a topic
     has that name. covers: whether a topic has that name, or is the topic for the rejects of such a
     topic. since_ms, until_ms: the span of event time. bucket_ms: the size that a bucket is assumed
     to have while the audit has no buckets."""
@@ -70,6 +72,15 @@ class Question:
     since_ms: int
     until_ms: int
     bucket_ms: int = DEFAULT_BUCKET_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is the same for all topics. hosts: the states of all hosts."""
+
+    common: CommonFacts
+    fleet: FleetColumns
+    hosts: Sequence[HostState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +107,15 @@ class Completeness:
 
     @property
     def accepted(self) -> tuple[BucketVerdict, ...]:
-        """The buckets that are complete only because a person accepted their findings."""
+        """The buckets that are complete except for findings that a person accepted."""
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
         """For each place that is not retired, how many records the place lacks in the buckets that
-        `short` returns. For each agent, the lack is the highest count that any place has for this
-        agent, minus the place's own count."""
+        `short` returns (see Parts.lacking)."""
         found: Counter[Place] = Counter()
-        for part in (part for verdict in self.short for part in verdict.agents):
-            counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}
-            most = max(counts.values(), default=0)
-            for place, count in counts.items():
-                is_counted = part.agent != NO_AGENT or place.tier is not Tier.AGENT
-                if count < most and is_counted and not place.is_retired:
-                    found[place] += most - count
+        for verdict in self.short:
+            found.update(verdict.parts.lacking)
         return dict(found)
 
 
@@ -120,16 +125,25 @@ def is_good(verdict: BucketVerdict) -> bool:
 
 
 def completeness(
-    evidence: Evidence, policy: Policy, question: Question, now_ms: int
+    evidence: Evidence,
+    policy: Policy,
+    question: Question,
+    now_ms: int,
+    known: Known | None = None,
 ) -> list[Completeness]:
     """Returns one answer for each topic that has this name in any cluster, and one answer for each
     topic with the rejects of such a topic. Raises UsageError for a span that is empty or has more
-    than BUCKETS_MAX buckets."""
+    than BUCKETS_MAX buckets. known: what is the same for all topics, if it is known already. It
+    may be some seconds older than now_ms; then fewer buckets may be due."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
-    known = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
-    asking = _Asking(evidence, policy, question, grid, now_ms)
-    found = [asking.answer(source) for source in sorted(known, key=_order)]
-    return [*found, *_unknown(policy, question, known)]
+    topics = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
+    if known is None:
+        common = CommonFacts(evidence, policy, present_ms(evidence, policy, now_ms))
+        fleet = FleetColumns(common)
+        known = Known(common, fleet, survey(evidence, policy, now_ms, fleet))
+    asking = _Asking(known, question, grid, now_ms)
+    found = [asking.answer(source) for source in sorted(topics, key=_order)]
+    return [*found, *_unknown(policy, question, topics)]
 
 
 def _grid(question: Question, size: int) -> list[BucketId]:
@@ -174,35 +188,44 @@ def _may_have_any_topic(state: HostState) -> bool:
 class _Asking:
     def __init__(
         self,
-        evidence: Evidence,
-        policy: Policy,
+        known: Known,
         question: Question,
         grid: Sequence[BucketId],
         now_ms: int,
     ) -> None:
-        self._evidence = evidence
-        self._policy = policy
+        self._known = known
+        self._evidence = evidence = known.common.evidence
+        self._policy = policy = known.common.policy
         self._question = question
         self._grid = grid
         self._now_ms = present_ms(evidence, policy, now_ms)
         self._is_clock_wrong = clocks(evidence, policy, now_ms).is_ours_wrong
-        self._hosts = [x for x in survey(evidence, policy, now_ms) if _may_have_any_topic(x)]
+        self._hosts = [x for x in known.hosts if _may_have_any_topic(x)]
         notes = (x for topic in evidence.topics.values() for x in topic.losses.values())
         self._losses = {reasons.name_of_loss(note) for own in notes for note in own}
 
     def answer(self, source: Source) -> Completeness:
-        judgement = TopicJudgement(self._evidence, source, self._policy, self._now_ms)
+        common, fleet = self._known.common, self._known.fleet
+        judgement = TopicJudgement(
+            self._evidence, source, self._policy, common.now_ms, common, fleet
+        )
         named = _by_name(self._evidence.topic(source).acceptances)
         since_ms, until_ms = self._question.since_ms, self._question.until_ms
-        inside = {x for x in judgement.buckets() if sum(x) > since_ms and x[0] < until_ms}
+        deleted = sorted(judgement.facts.topic.pruned)
+        known = {*judgement.buckets(), *deleted[-BUCKETS_MAX:]}
+        inside = {x for x in known if sum(x) > since_ms and x[0] < until_ms}
         found = []
         for each in sorted(inside | set(self._grid)):
             verdict = judgement.whole_bucket(each)
-            found.append(verdict if each in inside else self._accepted_beside(verdict, named))
+            verdict = verdict if each in inside else self._accepted_beside(verdict, named)
+            is_plainly_good = is_good(verdict) and not verdict.is_accepted
+            found.append(verdict.short() if is_plainly_good else verdict)
         name = f"{source.cluster}.{source.topic}"
         return Completeness(name, source, tuple(found), tuple(self._doubts(source)))
 
     def _doubts(self, source: Source) -> Iterator[str]:
+        if self._evidence.rebuilding:
+            yield reasons.of_rebuilding(self._evidence.rebuilding)
         if self._is_clock_wrong:
             yield "the clock of this host is wrong, so no bucket is certain to be over"
         heard_ms = self._last_heard(source)

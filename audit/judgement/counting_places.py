@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from skidway.audit.evidence.evidence import Evidence, TopicEvidence
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.retired_places import RetiredPlaces
 from skidway.audit.judgement.verdict import Finding, Place, Status
 from skidway.audit.topic.messages import Tier
@@ -95,11 +96,12 @@ def _newest_epochs(
         findings += _used_again(older, newest, evidence)
         if len(newest) > 1:
             names = " and ".join(reasons.of_sender(key) for key in newest)
-            findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
+            words = f"{names} both count partition {partition}"
+            findings.append(Finding(Status.UNKNOWN, words, Cause.COUNTERS_COLLIDE, about=newest[0]))
     for key in keys:
         if key in current and key in replaced:
             words = f"{reasons.of_sender(key)} is replaced in some partitions only"
-            findings.append(Finding(Status.UNKNOWN, words))
+            findings.append(Finding(Status.UNKNOWN, words, Cause.COUNTER_RESTORED, about=key))
     return Counting(place, tuple(current), tuple(findings))
 
 
@@ -114,7 +116,8 @@ def _used_again(
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
-            yield Finding(Status.UNKNOWN, f"{words} {newest[0].epoch} replaces")
+            words = f"{words} {newest[0].epoch} replaces"
+            yield Finding(Status.UNKNOWN, words, Cause.COUNTER_RESTORED, about=key)
 
 
 def _behind_their_time(
@@ -128,6 +131,5 @@ def _behind_their_time(
     for key in older:
         if heard[key] > first:
             words = f"{reasons.of_sender(key)} began epoch {key.epoch} after epoch"
-            yield Finding(
-                Status.UNKNOWN, f"{words} {newest[0].epoch}, which replaces what it counts"
-            )
+            words = f"{words} {newest[0].epoch}, which replaces what it counts"
+            yield Finding(Status.UNKNOWN, words, Cause.COUNTER_RESTORED, about=key)

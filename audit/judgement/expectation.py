@@ -15,13 +15,17 @@ from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.kafka.source import Source
 
+NewestOfHosts = list[tuple[set[int], dict[str, list[int]]]]
+"""The newest agents of each host, for several sets of agents. Most topics have the same set of
+agents, so the newest agents are computed once for all these topics."""
+
 
 class Expectation:
     """The agents that may have lines of one source topic, and those of them that must have sealed
     the topic.
 
-        topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
-            rejected.
+        related: the topic and, for a topic of rejects, the topic whose lines were rejected.
+        topics: the evidence of the related topics.
         namesakes: the evidence of all topics that have the same names as `topics`.
         known: every agent that announced files of any topic of `namesakes`, sealed such a topic, or
             sent records to it.
@@ -35,15 +39,28 @@ class Expectation:
     topic. If an agent has messages only about the old topic, it may have lines for the new topic.
     """
 
-    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        source: Source,
+        policy: Policy,
+        now_ms: int,
+        found: NewestOfHosts | None = None,
+    ) -> None:
+        """found: the newest agents of hosts that were computed for other topics from the same
+        evidence."""
+        self._found = [] if found is None else found
         self._evidence = evidence
         self._roster = policy.roster
         self._cluster = source.cluster
         self._name = source.topic.removesuffix(REJECTED_SUFFIX)
-        self.topics = [evidence.topic(each) for each in _related(evidence, source)]
+        self.related = _related(evidence, source)
+        self.topics = [evidence.topic(each) for each in self.related]
         self.namesakes = [evidence.topic(each) for each in _of_names(evidence, source)]
         self.known = {agent for topic in self.namesakes for agent in topic.agents}
-        waited = {agent for agent in self.known if not self.is_retired(agent)}
+        waited = self.known
+        if self._roster.has_retired:
+            waited = {agent for agent in self.known if not self.is_retired(agent)}
         self._silence_ms = policy.silence_ms
         self._newest = self._newest_of_hosts(waited, now_ms)
         is_told = Tier.AGENT in policy.tiers
@@ -53,8 +70,11 @@ class Expectation:
     def unheard(self) -> list[str]:
         """The hosts that must report the topic, but have not reported it: no message of their
         agents mentions the topic. Agents that are retired by their ids are ignored."""
+        wanted = self._roster.hosts(self._cluster, self._name)
+        if not wanted:
+            return []
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
-        return sorted(self._roster.hosts(self._cluster, self._name) - heard)
+        return sorted(wanted - heard)
 
     def is_retired(self, agent: int) -> bool:
         """Whether this agent is retired, so that the audit does not wait for it."""
@@ -99,6 +119,14 @@ class Expectation:
         return [agent for agent in self.known if self._host(agent) == host]
 
     def _newest_of_hosts(self, waited: set[int], now_ms: int) -> dict[str, list[int]]:
+        for known, newest in self._found:
+            if known == waited:
+                return newest
+        newest = self._newest_of(waited, now_ms)
+        self._found.append((waited, newest))
+        return newest
+
+    def _newest_of(self, waited: set[int], now_ms: int) -> dict[str, list[int]]:
         by_host: dict[str, set[int]] = {}
         for agent in waited:
             by_host.setdefault(self._host(agent), set()).add(agent)
@@ -112,9 +140,9 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first. Two kinds of seals are left out. The first
-    kind are all seals from the agent's first cloned number on (a number that two different messages
-    have). The second kind are seals that only say that the agent has the topic."""
+    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals that
+    only say that the agent has the topic, and, if two different messages of the agent have the same
+    number, the seals with this number or a greater one."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:

@@ -78,6 +78,13 @@ def proofs(
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
+    if evidence.rebuilding:  # messages of an unheard host may still come
+        heard = {state.host for state in states}
+        states += [
+            HostState(None, host, HostStatus.NEVER_HEARD, expected=True)
+            for host in dict.fromkeys(hosts)
+            if host not in heard
+        ]
     chosen = [state for host in dict.fromkeys(hosts) for state in _states_of(host, states, policy)]
     return [Proof(state, tuple(asking.reasons(state))) for state in chosen]
 
@@ -118,6 +125,9 @@ class _Asking:
             )
 
     def reasons(self, state: HostState) -> Iterator[str]:
+        if self._evidence.rebuilding:
+            yield reasons.of_rebuilding(self._evidence.rebuilding)
+            return
         if state.status is HostStatus.NEVER_HEARD:
             yield "no agent of it was ever heard"
             return

@@ -11,17 +11,20 @@ topic's files had at that time. A host is heard when a message of its agent arri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
+from typing import NamedTuple
 
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.evidence.evidence import Evidence, agent_named
+from skidway.audit.evidence.evidence import Evidence, SealNote, agent_named
+from skidway.audit.judgement.agent_columns import FleetColumns
 from skidway.audit.judgement.clocks import behind_ms, ours_ahead_ms
-from skidway.audit.judgement.expectation import usable_seals
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.rules.topic_facts import CommonFacts
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
@@ -57,8 +60,8 @@ class AgentState:
 class HostState:
     """One host of one cluster.
 
-    agents: the newest agents, beginning with the agent that was heard last; empty if no agent was
-        ever heard.
+    agents: the agents for which the audit waits (see the module newest_agents); normally only one.
+        The agent that was heard last comes first. Empty if no agent was ever heard.
     topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
@@ -94,19 +97,29 @@ class HostState:
         return self.expected and self.status in MISSED
 
 
-def survey(evidence: Evidence, policy: Policy, now_ms: int) -> list[HostState]:
+def survey(
+    evidence: Evidence, policy: Policy, now_ms: int, fleet: FleetColumns | None = None
+) -> list[HostState]:
     """The states of all hosts that the roster names or that were ever heard, sorted by cluster and
-    name."""
-    return _Survey(evidence, policy, now_ms).states()
+    name. fleet: the columns of all agents, if they were made from this evidence already."""
+    if fleet is None:
+        fleet = FleetColumns(CommonFacts(evidence, policy, now_ms))
+    return _Survey(evidence, policy, now_ms, fleet).states()
 
 
 class _Survey:
-    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
+    def __init__(
+        self, evidence: Evidence, policy: Policy, now_ms: int, fleet: FleetColumns
+    ) -> None:
+        self._fleet = fleet
         self._evidence = evidence
         self._policy = policy
         self._ours_ahead_ms = ours_ahead_ms(evidence, policy)
         self._now_ms = now_ms - self._ours_ahead_ms
-        self._speaks_of: dict[int, list[Source]] = {}
+        self._groups: list[list[Source]] = []
+        self._speaks_of: dict[int, tuple[int, ...]] = {}
+        """By agent, the groups of topics in its messages."""
+        self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
         self._place()
@@ -118,14 +131,17 @@ class _Survey:
     def _place(self) -> None:
         """Sorts agents by cluster and host. An agent whose cluster is not known yet may belong to
         any cluster."""
-        for source, topic in self._evidence.topics.items():
-            for agent in topic.agents:
-                self._speaks_of.setdefault(agent, []).append(source)
-                self._agents.setdefault((source.cluster, self._host(agent)), set()).add(agent)
+        for number, (sources, agents) in enumerate(_alike(self._evidence)):
+            self._groups.append(sources)
+            clusters = {x.cluster for x in sources}
+            for agent in agents:
+                self._speaks_of[agent] = (*self._speaks_of.get(agent, ()), number)
+                for cluster in clusters:
+                    self._agents.setdefault((cluster, self._host(agent)), set()).add(agent)
         for key, numbers in self._evidence.senders.items():
             agent = agent_named(key.producer)
             if key.tier is Tier.AGENT and agent != NO_AGENT and agent not in self._speaks_of:
-                self._speaks_of[agent] = []
+                self._speaks_of[agent] = ()
                 self._agents.setdefault((numbers.cluster, self._host(agent)), set()).add(agent)
         for agent, host in self._evidence.hosts.items():
             if agent not in self._speaks_of and agent != NO_AGENT:
@@ -182,22 +198,57 @@ class _Survey:
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """The agent's topics, as in AgentState. If a topic was deleted and created again, the
         newest of all seals of both topics counts."""
-        by_name: dict[str, list[Source]] = {
-            name: [] for name in self._policy.roster.topics(cluster, host)
-        }
-        for source in self._speaks_of.get(agent, ()):
+        roster = self._policy.roster
+        groups, listed = self._speaks_of.get(agent, ()), roster.topics(cluster, host)
+        key = cluster, listed, groups
+        if key not in self._named:
+            self._named[key] = self._seals(cluster, listed, groups)
+        names, seals = self._named[key]
+        found = [None if x is None else x.vouched_until for x in (y.get(agent) for y in seals)]
+        return {name: found[place] for name, place in names}
+
+    def _seals(self, cluster: str | None, listed: Iterable[str], groups: Iterable[int]) -> _Named:
+        by_name: dict[str, list[Source]] = {name: [] for name in listed}
+        for source in chain.from_iterable(self._groups[x] for x in groups):
             if source.cluster == cluster:
                 by_name.setdefault(source.topic.removesuffix(REJECTED_SUFFIX), []).append(source)
-        found: dict[str, int | None] = {}
-        for name, sources in sorted(by_name.items()):
-            data = [self._evidence.topic(x) for x in sources if x.topic == name]
-            seals = usable_seals(self._evidence, data, agent)
-            found[name] = seals[-1].vouched_until if seals else None
-        return found
+        names: list[tuple[str, int]] = []
+        places: dict[int, int] = {}
+        found: list[Mapping[int, SealNote]] = []
+        for name, named in sorted(by_name.items()):
+            data = [self._evidence.topic(x) for x in named if x.topic == name]
+            seals = self._fleet.newest_seals(data)
+            if id(seals) not in places:
+                places[id(seals)] = len(found)
+                found.append(seals)
+            names.append((name, places[id(seals)]))
+        return _Named(names, found)
+
+
+class _Named(NamedTuple):
+    """Topics by name, each with the place of its newest usable seals in `seals`. Most agents have
+    the same topics, and seal them all together."""
+
+    names: Sequence[tuple[str, int]]
+    seals: Sequence[Mapping[int, SealNote]]
+
+
+def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
+    """The topics that have the same agents, and these agents."""
+    found: list[tuple[list[Source], set[int]]] = []
+    for source, topic in evidence.topics.items():
+        same = next((x for x, agents in found if agents == topic.agents), None)
+        if same is None:
+            found.append(([source], topic.agents))
+        else:
+            same.append(source)
+    return found
 
 
 def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
     """For each topic, the time until which all agents that have the topic have sealed it."""
+    if len(agents) == 1:
+        return agents[0].topics
     found: dict[str, int | None] = {}
     for name in sorted({name for each in agents for name in each.topics}):
         seals = [each.topics[name] for each in agents if name in each.topics]

@@ -32,9 +32,10 @@ def newest_agents(
 ) -> list[int]:
     """The agents of one host that count as its newest. The list begins with the agent that was
     heard last."""
-    ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
-    if not ranked:
-        return []
+    found = set(agents)
+    if len(found) < 2:
+        return [*found]
+    ranked = sorted(found, key=lambda x: (evidence.last_heard(x), x), reverse=True)
     last = next((x for x in ranked if not _is_before_any(evidence, x, ranked)), ranked[0])
     later = [
         agent
@@ -51,6 +52,8 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
     """Those of the agents that were alive at the same time as another of these agents. All `agents`
     have the same host name."""
     here = set(agents)
+    if len(here) < 2:
+        return set()
     return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
 
 

@@ -33,8 +33,21 @@ class Exemption:
 
 
 @dataclass(frozen=True, slots=True)
+class FreshnessTarget:
+    """Buckets of these topics should be complete `target_ms` after their ends. topic: a name of the
+    form `<cluster>.<topic>`, or a pattern that matches such names as a whole."""
+
+    topic: str
+    target_ms: int
+
+    def holds(self, source: Source) -> bool:
+        """Whether the target applies to the source topic."""
+        return bool(topic_patterns.choose([self.topic], [f"{source.cluster}.{source.topic}"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
-    """What the audit expects, and how long it waits.
+    """The tiers, hosts and times that the audit expects, and how long it waits.
 
     tiers: the tiers in which each record must be counted.
     silence_ms: if no message of an agent arrives for this long, the agent counts as dead.
@@ -44,11 +57,12 @@ class Policy:
         agent's value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
-    exemptions: the topics that need not be counted in all of these tiers.
+    exemptions: the topics that need not be counted in all tiers of `tiers`.
     rejects_share: the greatest share of a bucket's records that may be rejects without a warning; a
         bucket is a minute of event time.
     retired_places: texts that name places (see the module retired_places).
     loads_every_ms: how often each output is loaded; None if unknown.
+    freshness_targets: for topics, how soon after its end a bucket should be complete.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
@@ -61,6 +75,12 @@ class Policy:
     rejects_share: float = DEFAULT_REJECTS_SHARE
     retired_places: tuple[str, ...] = ()
     loads_every_ms: int | None = None
+    freshness_targets: tuple[FreshnessTarget, ...] = ()
+
+    def freshness_target_ms(self, source: Source) -> int | None:
+        """How soon after its end a bucket of the topic should be complete; None without a target.
+        The first target that names the topic is used."""
+        return next((x.target_ms for x in self.freshness_targets if x.holds(source)), None)
 
     def tiers_of(self, source: Source) -> tuple[Tier, ...]:
         """The tiers in which the records of this source topic must be counted."""

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from heapq import nsmallest
+from itertools import chain
+from typing import Any, NamedTuple
 
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
+from skidway.audit.topic.sample_result import ContentDifference
 
-_NAMES_MAX = 3  # a reason names this many hosts or schemas, and gives the number of the others
+NAMES_MAX = 3
+"""A reason names this many hosts or schemas, and gives the number of the others."""
+
+REASONS_MAX = 20
+"""At most this many reasons are listed for a bucket. If a tier lags behind, ten thousand hosts may
+have different reasons."""
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
@@ -82,26 +92,90 @@ def of_gap(note: GapNote) -> str:
     )
 
 
-def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
-    """Yields each reason once, after the names of the hosts for which it is true."""
-    hosts: dict[str, list[str]] = {}
-    for verdict in agents:
-        for reason in verdict.reasons:
-            name = "" if verdict.agent == NO_AGENT else verdict.name
-            hosts.setdefault(reason, []).append(name)
-    for reason, names in hosts.items():
-        shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))
-        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-        yield f"{shown}{more}: {reason}" if shown else reason
+class Said(NamedTuple):
+    """A reason that some agents have. agents: how many agents have it. first: an entry for each of
+    the first of these agents: a key that sorts this reason of the agent among the reasons of all
+    agents, and the name of the agent's host."""
+
+    reason: str
+    agents: int
+    first: Sequence[tuple[tuple[Any, ...], str]]
+
+
+def by_host(agents: Iterable[AgentVerdict]) -> list[str]:
+    """Each reason once, after the names of the hosts for which it is true, as `listed` says."""
+    return listed(said_of((number,), verdict) for number, verdict in enumerate(agents))
+
+
+def said_of(order: tuple[Any, ...], verdict: AgentVerdict) -> Iterator[Said]:
+    """The reasons of one agent. order: a key that sorts the agent among all agents."""
+    name = "" if verdict.agent == NO_AGENT else verdict.name
+    for place, reason in enumerate(verdict.reasons):
+        yield Said(reason, 1, (((*order, place), name),))
+
+
+def listed(said: Iterable[Iterable[Said]]) -> list[str]:
+    """Each reason once, after the names of the hosts for which it is true, sorted by the first
+    agent that has the reason. At most REASONS_MAX reasons, followed by the number of further
+    reasons."""
+    found: dict[str, list[tuple[tuple[Any, ...], str]]] = {}
+    counts: Counter[str] = Counter()
+    for each in chain.from_iterable(said):
+        counts[each.reason] += each.agents
+        known = found.setdefault(each.reason, [])
+        known.extend(each.first)
+        if len(known) > NAMES_MAX:
+            found[each.reason] = nsmallest(NAMES_MAX, known)
+    firsts = ((min(named)[0], reason) for reason, named in found.items())
+    shown = [reason for _, reason in nsmallest(REASONS_MAX, firsts)]
+    words = [_of_hosts(reason, sorted(found[reason]), counts[reason]) for reason in shown]
+    if len(found) > len(shown):
+        words.append(f"and {len(found) - len(shown):,} more reasons")
+    return words
+
+
+def _of_hosts(reason: str, named: Sequence[tuple[tuple[Any, ...], str]], count: int) -> str:
+    shown = ", ".join(dict.fromkeys(name for _, name in named if name))
+    more = f" and {count - NAMES_MAX} more" if count > NAMES_MAX else ""
+    return f"{shown}{more}: {reason}" if shown else reason
 
 
 def of_unread(unread: Mapping[str, int]) -> str:
     """The reason for messages whose schemas this version of Skidway does not have."""
-    names = ", ".join(sorted(name or "others" for name in unread)[:_NAMES_MAX])
+    names = ", ".join(sorted(name or "others" for name in unread)[:NAMES_MAX])
     return (
         f"{sum(unread.values())} audit messages have a schema that this version does not have"
         f" ({names}): a newer version wrote them, and what they say is not known here"
     )
+
+
+REBUILDING = "the audit's store is being rebuilt from the audit topics, so evidence is missing"
+"""The reason why nothing is judged while the ledger has only a part of the evidence."""
+
+
+def of_content(difference: ContentDifference) -> str:
+    """A line whose row or record has other content."""
+    path = difference.path or f"file {difference.file}"
+    return (
+        f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"
+        f" {difference.partition} offset {difference.offset}"
+    )
+
+
+def of_pruned(records: int) -> str:
+    """The reason for a bucket whose counts were deleted. records: how many records came after
+    that."""
+    if not records:
+        return "the bucket is older than the audit keeps (keep.days): it was complete or accepted"
+    return (
+        f"{records:,} record{'' if records == 1 else 's'} came after the bucket's other counts were"
+        " deleted: it is older than the audit keeps (keep.days), and was complete or accepted"
+    )
+
+
+def of_rebuilding(missing: int) -> str:
+    """Says how many messages the ledger must still read before it is rebuilt."""
+    return f"{REBUILDING}: {missing:,} message{'' if missing == 1 else 's'} to read"
 
 
 def of_loss(note: LossNote, path: str = "") -> str:

@@ -75,8 +75,15 @@ class Roster:
         that ever sent a message."""
         return not self._expected
 
+    @property
+    def has_retired(self) -> bool:
+        """Whether any host or agent is retired."""
+        return bool(self._retired)
+
     def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:
         """Whether the audit no longer waits for this host of this cluster, or for this agent."""
+        if not self._retired:
+            return False
         names = {(cluster, host), (None, host)}
         return bool(names & self._retired) or (agent != 0 and str(agent) in self._gone)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from skidway.audit.counts.counts import joined_by_rule
@@ -19,11 +19,12 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.count_columns import Filtered
+from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains the full verdicts on this many newest buckets of all topics together. For
+"""The standing contains short verdicts on this many newest buckets of all topics together. For
 older buckets, it contains only sums."""
 
 
@@ -42,10 +43,13 @@ class TopicStanding:
         such time.
     oldest_overdue: the start of the oldest overdue bucket.
     records, rejects, repeats: the sums over all buckets.
-    newest: the verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
+    newest: short verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
     recounts: the newest recount of each output.
     uncounted: the number of offsets that counters could not read.
     filtered: the records that rules of the agents left out, sorted by rule.
+    written_until: for each tier that has counted records of the topic, the end in ms of the newest
+        bucket of which the tier has records. Buckets that begin after the time of the judgement are
+        left out, because a line with a wrong time would make the topic look fresh.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
     and repeats. The sums use the greatest of the differing numbers. Of the rejects, only those of
@@ -68,6 +72,7 @@ class TopicStanding:
     recounts: tuple[RecountResult, ...] = ()
     uncounted: int = 0
     filtered: tuple[Filtered, ...] = ()
+    written_until: Mapping[Tier, int] = field(default_factory=dict)
 
     @property
     def buckets(self) -> int:
@@ -104,6 +109,7 @@ class TopicStanding:
             later.recounts,
             later.uncounted,
             joined_by_rule(self.filtered, later.filtered),
+            {**self.written_until, **later.written_until},
         )
 
 
@@ -111,12 +117,14 @@ class TopicStanding:
 class Standing:
     """The standing of all topics. starts: the starts of the newest buckets, newest first.
     judged_ms: the audit's clock when the newest buckets were judged. unjudged: how many hours of
-    buckets are not judged yet (see collector.judge)."""
+    buckets are not judged yet (see collector.judge). rebuilding: how many messages the ledger must
+    still read before anything can be judged; 0 if it has all messages."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
     judged_ms: int
     unjudged: int = 0
+    rebuilding: int = 0
 
     @property
     def by_status(self) -> Mapping[Status, int]:
@@ -131,8 +139,8 @@ class Standing:
 
     @property
     def lost_early(self) -> int:
-        """How many of the overdue buckets are lost already, although they are still too young to be
-        complete."""
+        """How many buckets have the verdict "lost" before their lateness has passed. `overdue`
+        includes them."""
         return sum(topic.lost_early for topic in self.topics)
 
     @property
@@ -175,20 +183,20 @@ NOTHING_JUDGED = Standing((), (), 0)
 
 
 def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
-    """The standing (the sum of the verdicts) of all buckets in the evidence."""
+    """Judges all buckets in the evidence, and sums up the verdicts."""
     return of_evidence(evidence, verdicts(evidence, policy, now_ms), now_ms)
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """The standing that these verdicts give, together with the recounts and gaps in the
-    evidence."""
+    """Sums up these verdicts, together with the recounts and gaps in the evidence."""
     asked = [
         source
         for source in evidence.topics
         if evidence.asked is None or source.topic in evidence.asked
     ]
     whole = standing(found, asked, judged_ms)
-    return replace(whole, topics=tuple(_with_notes(x, evidence) for x in whole.topics))
+    topics = tuple(with_notes(x, evidence) for x in whole.topics)
+    return replace(whole, topics=topics, rebuilding=evidence.rebuilding)
 
 
 def standing(
@@ -203,7 +211,8 @@ def standing(
     for verdict in found:
         by_source.setdefault(verdict.source, []).append(verdict)
     starts = sorted({verdict.bucket for verdict in found}, reverse=True)[:NEWEST_BUCKETS]
-    topics = (_topic(x, by_source[x], set(starts)) for x in sorted(by_source, key=_order))
+    ordered = sorted(by_source, key=order)
+    topics = (_topic(x, by_source[x], set(starts), judged_ms) for x in ordered)
     return Standing(tuple(topics), tuple(starts), judged_ms)
 
 
@@ -217,23 +226,26 @@ def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
         for topic in part.topics:
             known = topics.get(topic.source)
             topics[topic.source] = topic if known is None else known.and_later(topic, newest)
-    ordered = sorted(topics.values(), key=lambda x: _order(x.source))
+    ordered = sorted(topics.values(), key=lambda x: order(x.source))
     if unjudged:
         ordered = [replace(topic, complete_until=None) for topic in ordered]
-    return Standing(tuple(ordered), newest, parts[-1].judged_ms, unjudged)
+    return Standing(tuple(ordered), newest, parts[-1].judged_ms, unjudged, parts[-1].rebuilding)
 
 
-def _order(source: Source) -> tuple[str, str, str]:
+def order(source: Source) -> tuple[str, str, str]:
+    """The order of topics in a standing."""
     return source.cluster, source.topic, source.topic_id
 
 
-def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
+def _topic(
+    source: Source, found: Sequence[BucketVerdict], starts: set[int], judged_ms: int
+) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
     for verdict in found:  # of buckets with the same start, the gravest verdict is stored
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
-            newest[verdict.bucket] = verdict
+            newest[verdict.bucket] = verdict.short()
     return TopicStanding(
         source,
         Counter(x.status for x in found),
@@ -249,10 +261,11 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
         sum(x.repeats for x in found),
         newest,
         filtered=reduce(joined_by_rule, (x.filtered for x in found), ()),
+        written_until=_written_until(found, judged_ms),
     )
 
 
-def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
+def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
     """Adds the recounts and gaps of the topic, which belong to no bucket."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
@@ -269,12 +282,22 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    end = None
-    for verdict in sorted(found, key=lambda x: x.bucket):
-        if verdict.residue is not Status.COMPLETE:
-            break
-        end = verdict.bucket + verdict.bucket_ms
-    return end
+    """The time up to which all buckets are complete. Buckets of two sizes may overlap, so this time
+    is at most the start of the first bucket that is not complete."""
+    first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
+    ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
+    return min([max(ends), *([] if first is None else [first])]) if ends else None
+
+
+def _written_until(found: Sequence[BucketVerdict], judged_ms: int) -> dict[Tier, int]:
+    ends: dict[Tier, int] = {}
+    for verdict in sorted(found, key=lambda x: (x.bucket, x.bucket_ms), reverse=True):
+        if verdict.bucket <= judged_ms:
+            lacking = [tier for tier in Tier if tier not in ends and verdict.count(tier)]
+            ends |= dict.fromkeys(lacking, verdict.bucket + verdict.bucket_ms)
+            if len(ends) == len(Tier):
+                break
+    return ends
 
 
 def _added(parts: Iterable[Mapping[Status, int]]) -> Mapping[Status, int]:

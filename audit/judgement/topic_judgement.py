@@ -33,14 +33,18 @@ assume that the host had nothing to send. A doubt can only make a verdict worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.evidence.tallies import BucketId
+from skidway.audit.evidence.tallies import BucketId, BucketTallies
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.agent_columns import AgentColumns, FleetColumns
+from skidway.audit.judgement.bucket_columns import BucketColumns, Told
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.rules import (
@@ -53,8 +57,26 @@ from skidway.audit.judgement.rules import (
 )
 from skidway.audit.judgement.rules.doublings import Doublings
 from skidway.audit.judgement.rules.losses import Losses
-from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
-from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
+from skidway.audit.judgement.rules.topic_facts import (
+    CommonFacts,
+    Tallies,
+    TopicFacts,
+    name_of_doubt,
+)
+from skidway.audit.judgement.verdict import (
+    AGENTS_SHOWN,
+    AgentVerdict,
+    BucketVerdict,
+    Content,
+    Finding,
+    Parts,
+    Place,
+    Status,
+    acceptances_of,
+    gravest,
+    has_remarks,
+)
+from skidway.audit.judgement.verdicts_of_agents import Agents, Ranks
 from skidway.audit.topic.decisions import Acceptance
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
@@ -63,12 +85,18 @@ from skidway.kafka.source import Source
 def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerdict]:
     """One verdict for each bucket of each source topic, sorted by topic and then by bucket. Only
     buckets in which anything was counted or declared lost have a verdict."""
-    now_ms = present_ms(evidence, policy, now_ms)
+    common = CommonFacts(evidence, policy, present_ms(evidence, policy, now_ms))
+    return verdicts_of(common, FleetColumns(common))
+
+
+def verdicts_of(common: CommonFacts, fleet: FleetColumns) -> list[BucketVerdict]:
+    """The same, if the facts that are the same for all topics are known already."""
+    evidence, policy, now_ms = common.evidence, common.policy, common.now_ms
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
         if evidence.asked is not None and source.topic not in evidence.asked:
             continue
-        judgement = TopicJudgement(evidence, source, policy, now_ms)
+        judgement = TopicJudgement(evidence, source, policy, now_ms, common, fleet)
         found += [judgement.bucket(bucket) for bucket in judgement.buckets()]
     return found
 
@@ -76,13 +104,52 @@ def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerd
 class TopicJudgement:
     """Judges the buckets of one source topic."""
 
-    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
-        self._facts = facts = TopicFacts(evidence, source, policy, now_ms)
+    def __init__(
+        self,
+        evidence: Evidence,
+        source: Source,
+        policy: Policy,
+        now_ms: int,
+        common: CommonFacts | None = None,
+        fleet: FleetColumns | None = None,
+    ) -> None:
+        """common, fleet: the facts that are the same for all topics, if they were already computed
+        for another topic."""
+        common = common or CommonFacts(evidence, policy, now_ms)
+        self._fleet = fleet
+        self._facts = facts = TopicFacts(common, source)
         self._losses = Losses(facts)
         self._doublings = [Doublings(evidence, topic) for topic in facts.related]
         self._acceptances = _by_finding(facts.topic.acceptances)
         self._plain: dict[int, bool] = {}
+        self._last: tuple[BucketId, BucketColumns | None] | None = None
         self._unheard = facts.expectation.unheard()
+        self._losing = {agent for topic in facts.related for agent in topic.losses}
+
+    @property
+    def facts(self) -> TopicFacts:
+        """The facts of the topic."""
+        return self._facts
+
+    @property
+    def acceptances(self) -> Mapping[BucketId, Mapping[tuple[int, str], Acceptance]]:
+        """The acceptances of people, by bucket and finding."""
+        return self._acceptances
+
+    @property
+    def unheard(self) -> Sequence[str]:
+        """The hosts that must report the topic and have not reported it."""
+        return self._unheard
+
+    @property
+    def losing(self) -> set[int]:
+        """The agents that declared losses."""
+        return self._losing
+
+    def of_agent(self, agent: int) -> tuple[object, ...]:
+        """The evidence about an agent that the rules about losses and doublings use for every
+        bucket."""
+        return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
         """The buckets in which anything was counted, and the buckets in which an agent declared a
@@ -95,31 +162,142 @@ class TopicJudgement:
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
         if Tier.AGENT not in self._facts.tiers:  # without tier agent, losses do not matter
             lossy = set()
-        return sorted(self._facts.topic.tallies.keys() | lossy)
+        return sorted(self._facts.topic.tallies.keys() | lossy - self._facts.topic.pruned)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
         """The verdict on one bucket, for all agents together."""
-        start, size = bucket
+        if bucket in self._facts.topic.pruned:
+            return self._pruned(bucket)
+        columns = self.columns_of(bucket)
+        if columns is not None:
+            return self._of_columns(bucket, columns)
         by_agent = self._facts.topic.tallies.get(bucket, {})
         judged = self._judged(bucket)
         agents = [self._agent(agent, bucket, by_agent.get(agent, {})) for agent in sorted(judged)]
         agents += [x for x in self._losers(judged, bucket) if x.findings]
-        findings = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
+        statuses = [x.status for x in agents]
+        return self._whole(bucket, statuses, tuple(agents), reasons.by_host(agents), None)
+
+    def _whole(
+        self,
+        bucket: BucketId,
+        statuses: Iterable[Status],
+        agents: Sequence[AgentVerdict],
+        said: Sequence[str],
+        parts: Parts | None,
+    ) -> BucketVerdict:
+        start, size = bucket
+        about_all = [*self._unheard_findings(bucket), *self._content_findings(bucket)]
+        findings = self._accepted(NO_AGENT, bucket, about_all)
         findings = (*self._unread_findings(), *findings)
-        statuses = [x.status for x in agents] + [x.status for x in findings]
         found = BucketVerdict(
             self._facts.source,
             start,
             size,
-            max(statuses, default=Status.OPEN),
-            (*(x.words for x in findings), *reasons.by_host(agents)),
+            max([*statuses, *(x.status for x in findings)], default=Status.OPEN),
+            (*(x.words for x in findings), *said),
             due=self._facts.now_ms >= self._facts.due(bucket),
-            agents=tuple(agents),
+            agents=agents,
             findings=findings,
+            known_parts=parts,
         )
-        said = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
-        warnings = self._accepted(NO_AGENT, bucket, said)
+        warned = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
+        warnings = self._accepted(NO_AGENT, bucket, warned)
         return replace(found, warnings=warnings) if warnings else found
+
+    # A bucket by columns.
+
+    def columns_of(self, bucket: BucketId) -> BucketColumns | None:
+        """The bucket as columns; None if its agents have to be judged one by one, because there are
+        no columns, or because some evidence concerns all agents."""
+        if self._last is None or self._last[0] != bucket:
+            self._last = bucket, self._made_columns(bucket)
+        return self._last[1]
+
+    def forget_columns(self) -> None:
+        """Forgets the bucket that was judged last: its columns take megabytes in a large fleet."""
+        self._last = None
+
+    def _made_columns(self, bucket: BucketId) -> BucketColumns | None:
+        tallies = self._facts.topic.tallies.get(bucket)
+        if not isinstance(tallies, BucketTallies) or Tier.AGENT not in self._facts.tiers:
+            return None
+        if any(True for _ in sender_numbers.findings(self._facts, NO_AGENT, bucket, {})):
+            return None
+        senders = self._facts.evidence.senders
+        for counting in self._facts.doubtful_places:
+            if any(senders[key].cloned_at is not None for key in counting.senders):
+                return None
+        named = {agent: True for agent, _ in self._acceptances.get(bucket, ())}
+        return BucketColumns(self._facts, self.agent_columns, tallies, bucket, named)
+
+    @cached_property
+    def agent_columns(self) -> AgentColumns:
+        """All agents of the topic, as columns."""
+        return AgentColumns(self._facts, self.fleet)
+
+    @property
+    def fleet(self) -> FleetColumns:
+        """All agents of all topics, as columns."""
+        self._fleet = self._fleet or FleetColumns(self._facts.common)
+        return self._fleet
+
+    def _of_columns(self, bucket: BucketId, columns: BucketColumns) -> BucketVerdict:
+        by_agent = self._facts.topic.tallies.get(bucket, {})
+
+        def verdict(agent: int) -> AgentVerdict:
+            return self._agent(agent, bucket, by_agent.get(agent, {}))
+
+        others = [verdict(agent) for agent in sorted(columns.others)]
+        judged = set(columns.judged.tolist()) if self._losing else set[int]()
+        losers = tuple(x for x in self._losers(judged, bucket) if x.findings)
+        unlike = [*others, *losers]
+        acceptances: dict[int, Acceptance] = {}
+        for each in unlike:
+            acceptances |= acceptances_of(each.findings)
+        told = [verdict(agent) for agent in columns.gravest(AGENTS_SHOWN)]
+        grave = [*sorted([*others, *told], key=lambda x: x.agent), *losers]
+        statuses = [*columns.statuses, *(x.status for x in unlike)]
+        parts = Parts(
+            len(columns.judged) + len(losers),
+            max([Status.COMPLETE, *columns.statuses, *(x.residue for x in unlike)]),
+            acceptances,
+            columns.places(),
+            gravest(grave),
+            columns.lacking(),
+            any(map(has_remarks, unlike)),
+        )
+        said = reasons.listed(
+            [
+                *(reasons.said_of((0, x.agent), x) for x in others),
+                *(reasons.said_of((1, x.agent), x) for x in losers),
+                map(self._said, columns.told()),
+            ]
+        )
+        ranks = Ranks(lambda: columns.status_of_judged(others), self._host)
+        agents = Agents(columns.judged, verdict, losers, ranks)
+        return self._whole(bucket, statuses, agents, said, parts)
+
+    def _pruned(self, bucket: BucketId) -> BucketVerdict:
+        """The verdict on a bucket whose counts were deleted. Counts that came later are shown, but
+        not compared with each other, because an earlier acceptance may have covered a
+        difference."""
+        by_agent = self._facts.topic.tallies.get(bucket, {})
+        agents = tuple(
+            self._verdict(agent, bucket, (), equation.sums_of(self._facts, by_agent[agent]))
+            for agent in sorted(by_agent)
+        )
+        found = BucketVerdict(
+            self._facts.source, *bucket, Status.UNKNOWN, (), due=True, agents=agents
+        )
+        lasts = (x.last for by_sender in by_agent.values() for x in by_sender.values())
+        reason = reasons.of_pruned(found.records)
+        key = f"pruned {found.records} {max(lasts, default=0)}"
+        finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, key)
+        findings = (
+            *self._unread_findings(), *self._accepted(NO_AGENT, bucket, [finding])
+        )  # fmt: skip
+        return replace(found, findings=findings, reasons=tuple(x.words for x in findings))
 
     def may_have_lost(self, span: BucketId) -> bool:
         """Whether an agent declared a loss of lines that may belong to a span of time (start and
@@ -127,8 +305,7 @@ class TopicJudgement:
         buckets."""
         if Tier.AGENT not in self._facts.tiers:
             return False
-        losers = {agent for topic in self._facts.related for agent in topic.losses}
-        return any(True for agent in losers for _ in self._losses.findings(agent, span, {}))
+        return any(True for agent in self._losing for _ in self._losses.findings(agent, span, {}))
 
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
         """Like `bucket`, but also makes a verdict on a bucket in which nobody counted anything:
@@ -136,28 +313,34 @@ class TopicJudgement:
         counters must have sent a message after the bucket was due, because agents do not seal
         records that came from no agent."""
         found = self.bucket(bucket)
+        if bucket in self._facts.topic.pruned:
+            return found
         by_agent = self._facts.topic.tallies.get(bucket, {})
-        agents = found.agents
-        if not self._judged(bucket) or (not by_agent and self._has_records_without_origin()):
-            agents = (self._agent(NO_AGENT, bucket, {}), *agents)
+        said = found.reasons[len(found.findings) :]
+        if not self._judged(bucket) or (not by_agent and self._has_records_without_origin):
+            agents = (self._agent(NO_AGENT, bucket, {}), *found.agents)
+            said = tuple(reasons.by_host(agents))
+            statuses = [x.status for x in agents]
+            found = replace(found, status=max(statuses), agents=agents, known_parts=None)
         unheard: Iterable[Finding] = ()
         if not by_agent or (NO_AGENT not in by_agent and Tier.AGENT in self._facts.tiers):
             unheard = without_origin.uncounted_findings(self._facts, bucket)
         findings = (*found.findings, *self._accepted(NO_AGENT, bucket, unheard))
-        words = [*(x.words for x in findings), *reasons.by_host(agents)]
         return replace(
             found,
-            status=max([x.status for x in agents] + [x.status for x in findings]),
-            reasons=tuple(dict.fromkeys(words)),
-            agents=agents,
+            status=max([found.status, *(x.status for x in findings)]),
+            reasons=tuple(dict.fromkeys([*(x.words for x in findings), *said])),
             findings=findings,
         )
 
+    @cached_property
     def _has_records_without_origin(self) -> bool:
+        """Whether some bucket of the evidence has records that came from no agent. A question about
+        an hour with small buckets asks this for thousands of empty buckets."""
         return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
 
     def _judged(self, bucket: BucketId) -> set[int]:
-        """The agents whose part of the bucket is judged."""
+        """The agents on which the bucket needs a verdict."""
         by_agent = self._facts.topic.tallies.get(bucket, {})
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
@@ -166,13 +349,30 @@ class TopicJudgement:
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
+    def _said(self, told: Told) -> reasons.Said:
+        """The reason of told agents (see bucket_columns), with keys that sort it as `_verdict`
+        sorts the reasons of an agent."""
+        first = [((0, x, -told.status, told.reason), self._name(x)) for x in told.agents]
+        return reasons.Said(told.reason, told.count, first)
+
+    def _name(self, agent: int) -> str:
+        is_retired = self._is_retired(agent)
+        return AgentVerdict(agent, self._host(agent), Status.OPEN, (), {}, is_retired).name
+
+    def _host(self, agent: int) -> str:
+        return self._facts.evidence.hosts.get(agent, "")
+
+    def _is_retired(self, agent: int) -> bool:
+        return agent != NO_AGENT and self._facts.expectation.is_retired(agent)
+
     # The verdict on one agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
         """The verdict on one agent's part of a bucket. If nobody counted anything in that part,
         there is nothing to compare: the part is complete if the agent has sealed the bucket."""
         found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
-        for each in self._unread_findings():
+        older = self._pruned(bucket).findings if bucket in self._facts.topic.pruned else ()
+        for each in older or self._unread_findings():
             found = replace(
                 found,
                 status=max(found.status, each.status),
@@ -203,19 +403,18 @@ class TopicJudgement:
         marked = self._accepted(agent, bucket, findings)
         return AgentVerdict(
             agent,
-            self._facts.evidence.hosts.get(agent, ""),
+            self._host(agent),
             max([x.status for x in marked], default=Status.COMPLETE),
             tuple(dict.fromkeys(x.words for x in marked)),
             sums,
-            agent != NO_AGENT and self._facts.expectation.is_retired(agent),
+            self._is_retired(agent),
             marked,
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
         """The verdicts on agents that declared losses and are not in `others`. The audit no longer
         waits for these agents, but their losses still make the bucket's verdict worse."""
-        losers = {agent for topic in self._facts.related for agent in topic.losses}
-        for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
+        for agent in sorted(self._losing - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, self._losses.findings(agent, bucket, {}), {})
 
     def _accepted(
@@ -233,17 +432,35 @@ class TopicJudgement:
         )
 
     def _unread_findings(self) -> Iterator[Finding]:
-        """Yields a finding if the audit could not read some messages. Such messages may concern any
-        agent, tier and bucket."""
+        """Yields a finding if the audit could not read some messages, or has not read them yet.
+        Such messages may concern any agent, tier and bucket."""
+        if self._facts.evidence.rebuilding:
+            yield Finding(Status.UNKNOWN, reasons.REBUILDING, Cause.REBUILDING)
         if self._facts.evidence.unread:
-            yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
+            words = reasons.of_unread(self._facts.evidence.unread)
+            yield Finding(Status.UNKNOWN, words, Cause.NEWER_VERSION)
 
     def _unheard_findings(self, bucket: BucketId) -> Iterator[Finding]:
         for host in self._unheard:
             status = Status.OPEN
             if self._facts.now_ms >= self._facts.due(bucket) + self._facts.policy.silence_ms:
                 status = Status.UNKNOWN
-            yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
+            words = f"host {host} is expected, but no agent of it reported yet"
+            yield Finding(status, words, Cause.HOST_NEVER_HEARD, about=host)
+
+    def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
+        """Yields a finding for each line of the bucket whose row or record has other content, as
+        comparisons of samples found. A sample proves a difference whatever the counts say."""
+        start, size = bucket
+        for result in self._facts.topic.samples:
+            for each in result.differences:
+                if start <= each.time_ms < start + size:
+                    yield Finding(
+                        Status.INCOMPLETE,
+                        reasons.of_content(each),
+                        Cause.CONTENT_DIFFERS,
+                        about=Content(each, result),
+                    )
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         if not self._is_plain(agent):
@@ -267,10 +484,12 @@ class TopicJudgement:
         self, agent: int, bucket: BucketId, tallies: Tallies
     ) -> Iterator[Finding]:
         if namesakes := self._facts.expectation.side_by_side(agent):
-            yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
+            words = reasons.of_namesakes(namesakes)
+            yield Finding(Status.COMPLETE, words, Cause.SAME_HOST_NAME)
         for doublings in self._doublings:
             for reason in doublings.reasons(agent, self._facts.topic.tallies.get(bucket, {})):
-                yield Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))
+                name = name_of_doubt(reason, tallies)
+                yield Finding(Status.UNKNOWN, reason, Cause.READ_TWICE, name)
         yield from epochs.findings(self._facts, agent, bucket, tallies)
         yield from self._losses.findings(agent, bucket, tallies)
 

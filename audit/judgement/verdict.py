@@ -14,16 +14,24 @@ the status of the bucket without its accepted findings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, reduce
 
 from skidway.audit.counts.counts import NO_AGENT, Sums, joined_by_rule, total
+from skidway.audit.evidence.evidence import GapNote, LossNote
+from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance, FindingName
 from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
+
+AGENTS_SHOWN = 3
+"""A short verdict has at most this many agents."""
 
 
 class Status(IntEnum):
@@ -45,12 +53,15 @@ class Status(IntEnum):
 class Finding:
     """One reason why a bucket is not complete; a finding with the status COMPLETE is only a remark.
     key: the finding's name, if the text of its reason may change. acceptance: the decision of a
-    person to accept the finding."""
+    person to accept the finding. about: the subject of the finding, from which explanations are
+    made."""
 
     status: Status
     reason: str
+    cause: Cause
     key: str = ""
     acceptance: Acceptance | None = None
+    about: Subject | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -86,6 +97,38 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """The counts of two places that must be equal and are not. first: the place whose counts the
+    others must have. found is None if the place never reported the topic."""
+
+    first: Place
+    expected: Sums
+    place: Place
+    found: Sums | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejects:
+    """How many of a bucket's records a place rejected; place is None if agents rejected them."""
+
+    rejects: int
+    records: int
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A line whose row or record has other content, and the comparison that found it."""
+
+    difference: ContentDifference
+    result: SampleResult
+
+
+Subject = LossNote | GapNote | Difference | Rejects | SenderKey | Place | Content | str
+"""What a finding is about; a text is the name of a host."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
     reported the topic; None for an expected tier that never reported the topic. retired: whether
@@ -102,8 +145,8 @@ class AgentVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status without the accepted findings."""
-        return left_of(self.findings) if _acceptances(self.findings) else self.status
+        """The status, if accepted findings are ignored."""
+        return left_of(self.findings) if acceptances_of(self.findings) else self.status
 
     @property
     def name(self) -> str:
@@ -112,15 +155,83 @@ class AgentVerdict:
         return f"{name} (retired)" if self.retired else name
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The sum of the verdicts on all agents of a bucket.
+
+    count: the number of agents. residue: the gravest status, if accepted findings are ignored.
+    acceptances: the acceptances of findings, by id. places: for each place, the sums of all agents.
+    gravest: the agents that are not complete, the gravest first, at most AGENTS_SHOWN.
+    lacking: for each place that is not retired and lacks records, how many. For each agent, the
+        lack is the highest count that any place has for this agent, minus the place's own count.
+    has_remarks: whether an agent has a finding that keeps nothing from being complete: a remark, or
+        an accepted finding.
+    """
+
+    count: int
+    residue: Status
+    acceptances: Mapping[int, Acceptance]
+    places: Mapping[Place, Sums | None]
+    gravest: tuple[AgentVerdict, ...]
+    lacking: Mapping[Place, int]
+    has_remarks: bool
+
+    @classmethod
+    def of(cls, agents: Sequence[AgentVerdict]) -> Parts:
+        """What these agents give together."""
+        acceptances: dict[int, Acceptance] = {}
+        counted: dict[Place, list[Sums]] = {}
+        for verdict in agents:
+            acceptances |= acceptances_of(verdict.findings)
+            for place, sums in verdict.sums.items():
+                found = counted.setdefault(place, [])
+                if sums is not None:
+                    found.append(sums)
+        return cls(
+            len(agents),
+            max([x.residue for x in agents], default=Status.COMPLETE),
+            acceptances,
+            {place: total(found) if found else None for place, found in counted.items()},
+            gravest(agents),
+            _lacking(agents),
+            any(map(has_remarks, agents)),
+        )
+
+
+def has_remarks(verdict: AgentVerdict) -> bool:
+    """Whether the agent has a remark, or an accepted finding."""
+    return any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
+
+
+def _lacking(agents: Iterable[AgentVerdict]) -> dict[Place, int]:
+    found: Counter[Place] = Counter()
+    for part in agents:
+        counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}
+        most = max(counts.values(), default=0)
+        for place, count in counts.items():
+            is_counted = part.agent != NO_AGENT or place.tier is not Tier.AGENT
+            if count < most and is_counted and not place.is_retired:
+                found[place] += most - count
+    return dict(found)
+
+
+def gravest(agents: Iterable[AgentVerdict]) -> tuple[AgentVerdict, ...]:
+    """The agents that are not complete, the gravest first, at most AGENTS_SHOWN of them."""
+    found = [x for x in agents if x.status > Status.COMPLETE]
+    return tuple(sorted(found, key=lambda x: -x.status)[:AGENTS_SHOWN])
+
+
 @dataclass(frozen=True)
 class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest status of all agents and
     findings. due: whether the bucket is old enough to be complete. findings: those findings that
-    belong to no single agent. warnings: what an operator should know even if the bucket is
-    complete; a person can accept warnings like findings.
+    belong to no single agent. warnings: facts that an operator should know even if the bucket is
+    complete; a person can accept warnings like findings. agents: the verdicts on all agents, or in
+    a short verdict only on the gravest agents. known_parts: the sum of the verdicts on all agents,
+    if it was computed without a verdict on each agent.
 
-    What is summed up over all agents is computed once, when somebody asks for it first, because
-    a standing and a page ask several times. So this class has no slots."""
+    Sums over all agents are computed when somebody first asks for them, and then cached in the
+    object, because a standing and a page ask several times. So this class has no slots."""
 
     source: Source
     bucket: int
@@ -128,24 +239,33 @@ class BucketVerdict:
     status: Status
     reasons: tuple[str, ...]
     due: bool
-    agents: tuple[AgentVerdict, ...] = field(default=())
+    agents: Sequence[AgentVerdict] = field(default=())
     findings: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    known_parts: Parts | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What all agents give together."""
+        return Parts.of(self.agents) if self.known_parts is None else self.known_parts
+
+    def short(self) -> BucketVerdict:
+        """The same verdict with only the gravest agents, so that it is small even in a large
+        fleet."""
+        return replace(self, agents=self.parts.gravest, known_parts=self.parts)
 
     @cached_property
     def acceptances(self) -> tuple[Acceptance, ...]:
         """The acceptances that cover a finding or warning of the bucket, the oldest first."""
-        found = _acceptances((*self.findings, *self.warnings))
-        for verdict in self.agents:
-            found |= _acceptances(verdict.findings)
+        found = {**acceptances_of((*self.findings, *self.warnings)), **self.parts.acceptances}
         return tuple(sorted(found.values(), key=lambda x: (x.time_ms, x.id)))
 
     @cached_property
     def residue(self) -> Status:
-        """The status without the accepted findings."""
+        """The status, if accepted findings are ignored."""
         if not self.acceptances:
             return self.status
-        return max([left_of(self.findings), *(x.residue for x in self.agents)])
+        return max(left_of(self.findings), self.parts.residue)
 
     @property
     def is_accepted(self) -> bool:
@@ -198,15 +318,9 @@ class BucketVerdict:
         """For each place, the sums of all agents together."""
         return dict(self._places)
 
-    @cached_property
-    def _places(self) -> dict[Place, Sums | None]:
-        counted: dict[Place, list[Sums]] = {}
-        for verdict in self.agents:
-            for place, sums in verdict.sums.items():
-                found = counted.setdefault(place, [])
-                if sums is not None:
-                    found.append(sums)
-        return {place: total(found) if found else None for place, found in counted.items()}
+    @property
+    def _places(self) -> Mapping[Place, Sums | None]:
+        return self.parts.places
 
     @property
     def records(self) -> int:
@@ -225,7 +339,7 @@ class BucketVerdict:
 
     @property
     def filtered(self) -> tuple[Filtered, ...]:
-        """The records that rules of the agents left out, sorted by rule. Only agents filter."""
+        """The records that rules of the agents left out, sorted by rule. No other tier filters."""
         found = (sums.filtered for sums in self._places.values() if sums is not None)
         return reduce(joined_by_rule, found, ())
 
@@ -242,6 +356,6 @@ class BucketVerdict:
         return None if all(x is None for x in counting) else min(counts)
 
 
-def _acceptances(findings: Iterable[Finding]) -> dict[int, Acceptance]:
+def acceptances_of(findings: Iterable[Finding]) -> dict[int, Acceptance]:
     """The acceptances of these findings, by id."""
     return {x.acceptance.id: x.acceptance for x in findings if x.acceptance is not None}

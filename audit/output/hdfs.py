@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one: if one folder is gone, the others are still listed
+        while folders:  # one by one, so that a missing folder does not hide the others
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:

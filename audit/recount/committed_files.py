@@ -80,8 +80,8 @@ def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator
 
 
 def _compared(output: Output, checkpoint: Checkpoint, named: NamedFiles) -> Iterator[Fault]:
-    """Compares the files that a checkpoint names with the files that belong to the output after the
-    checkpoint's load according to the manifests. Yields a fault if the two differ."""
+    """Compares the files that a checkpoint names with the files that, according to the manifests,
+    belong to the output after the checkpoint's load. Yields a fault if the two lists differ."""
     files = checkpoints.files_of(output, checkpoint)
     others = [file.path for file in files if named.named(file.path) != [file]]
     if others or len(files) != named.count():

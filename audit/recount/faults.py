@@ -37,9 +37,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """What is known about the rows of a file. hour: the hour of the rows' event times, such as
-    `2026-01-31T07`. agents, partition: where the rows come from. first, end: the offsets of all
-    rows are in the range [first, end)."""
+    """The known facts about the rows of a file. hour: the hour of the rows' event times,
+    such as `2026-01-31T07`. agents, partition: the agents and the partition from which the rows
+    come. first, end: the offsets of all rows are in the range [first, end)."""
 
     hour: str = ""
     agents: tuple[int, ...] = ()
@@ -107,7 +107,7 @@ class Faults:
 
 
 def by_name(path: str) -> Whereabouts:
-    """What a file's path shows about the rows in the file."""
+    """The facts about the rows of a file that its path shows."""
     hour, file = _HOUR.search(path), _FILE.search(path)
     place = Whereabouts(f"{hour[1]}T{hour[2]}" if hour else "")
     return replace(place, partition=int(file[1])) if file else place
@@ -127,9 +127,9 @@ def is_before(path: str, since_ms: int) -> bool:
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """What is known about the rows of a file from its path and from the manifest that names it.
-    `agents` are the agents for which the load has counts in the file's hour. The range of offsets
-    begins at the file's first offset and ends at the end of the load.
+    """The facts about the rows of a file that its path and its manifest show. `agents` are the
+    agents for which the load has counts in the file's hour. The range of offsets begins at the
+    file's first offset and ends at the end of the load.
 
     If the file's name has no first offset, only the hour is known. If the load replaced files, the
     agents and offsets are unknown too: the load read no new offsets, and its counts do not describe

@@ -46,7 +46,7 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
     """Yields a fault for each file that does not belong to the output. A load's manifest may remove
     a file while the load still has to move its own files into place. In this case the removed file
-    is no fault, because the loader deletes it before it moves the last of the load's own files.
+    is not a fault, because the loader deletes it before it moves the last of the load's own files.
     Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
@@ -102,8 +102,8 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """What the file's columns show about the rows in it. Returns `place` if the columns cannot be
-    read."""
+    """The facts about the rows of a file that its columns show. Returns `place` if the columns
+    cannot be read."""
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

@@ -54,7 +54,7 @@ def loads(output: Output, topic: str) -> list[int]:
     """The numbers of the loads that have a manifest, in order. Leaves out manifests that a
     checkpoint has replaced, because they no longer count."""
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
-    oldest = oldest_kept(output, topic)  # last, because a checkpoint may be written meanwhile
+    oldest = oldest_kept(output, topic)  # asked last: a loader may write a checkpoint meanwhile
     return [load for match in found if match and (load := int(match[1])) >= oldest]
 
 

@@ -11,7 +11,7 @@ these statements are true:
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
 recount does not count removed files. If a removed file is still in its directory, this is normally
-a fault. But it is no fault as long as the load that removed the file still has to move its own
+a fault. But it is not a fault as long as the load that removed the file still has to move its own
 files into place.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
@@ -19,7 +19,7 @@ file of a load into place. So if the listing finds a file that no manifest named
 looks for the file in the manifests that were written since. If a named file is not in its final
 place, the recount looks in the staging directory, and then in the final place again. The recount
 does not list staging directories, because programs do not read rows there. If a later load has
-removed a named file, this is no fault. But the rows of that file are now in a file that this
+removed a named file, this is not a fault. But the rows of that file are now in a file that this
 recount does not read. So this recount leaves the buckets of the file's hour to the next recount.
 """
 
@@ -137,8 +137,8 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
     """Counts every committed file of a topic. since_ms: if given, counts only hours and buckets
-    that begin at this time or later. Lists all files in any case. Raises StoreUnreachable. Raises
-    ManifestUnreadable if a manifest cannot be understood."""
+    that begin at this time or later. Lists all files, even with `since_ms`. Raises
+    StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
         committed = manifests.head(output, committed.topic)  # a manifest may exist by now
     result = Recounted(committed)
@@ -181,9 +181,10 @@ def compare(
     since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
     pairs, and all buckets that overlap an unjudged hour, to the next recount.
 
-    If the rows equal the counts of tier hdfs but the agents counted more, the loader has not loaded
-    the missing records. The recount does not report these records as a difference, because the
-    verdict on the bucket already covers them.
+    A bucket whose counts were deleted (setting `keep.days`) is not compared. If the rows equal the
+    counts of tier hdfs but the agents counted more, the loader has not loaded the missing records.
+    The recount does not report these records as a difference, because the verdict on the bucket
+    already covers them.
     """
     source = result.committed.source
     if source is None:
@@ -201,6 +202,8 @@ def compare(
         ]
     found = [each for each in found if (each.agent, each.bucket) not in since]
     found = [each for each in found if not _is_unjudged(each.bucket, result)]
+    pruned = evidence.topic(source).pruned
+    found = [each for each in found if each.bucket not in pruned]
     return sorted(found, key=lambda x: (x.bucket, x.agent, x.tier))
 
 

@@ -62,7 +62,7 @@ def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> 
 
 
 def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
-    """What the file's own columns show about its rows."""
+    """The agents, partition and offsets of the file's rows, from the file's own columns."""
     agents, partitions = set[int](), set[int]()
     first, last = np.iinfo(np.int64).max, -1
     for batch in _batches(file, _PLACE):

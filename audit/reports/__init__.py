@@ -2,7 +2,7 @@
 
 The package has these modules:
 
-    topic_names     names of source topics, and the topics that they mean
+    topic_names     the names of source topics, and which source topics a name matches
     report          verdicts on buckets, and the exit status of `skidway audit report`
     recount_report  the result of a recount
     clock_report    wrong clocks
@@ -11,5 +11,5 @@ The package has these modules:
                     asks a ledger whether topics are complete
     completeness_report
                     whether topics are complete, for `skidway audit complete`
-    history_report    the history of verdicts in words
+    history_report  the history of verdicts in words
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.evidence import Evidence, Window
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.completeness import Completeness, Question, completeness
 from skidway.audit.judgement.policy import Policy
@@ -43,7 +43,16 @@ def question(
 def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> Answered:
     """Answers the question from the current content of the ledger. Raises UsageError in the same
     cases as `completeness`."""
-    size = ledger.bucket_ms() or asked.bucket_ms
-    topics = topics_named(with_rejects([asked.name]))
-    evidence = ledger.evidence((asked.since_ms - size, asked.until_ms), topics)
+    evidence = ledger.evidence(window_of(ledger, asked), topics_of(asked))
     return Answered(completeness(evidence, policy, asked, now_ms), evidence)
+
+
+def window_of(ledger: Ledger, asked: Question) -> Window:
+    """The window that contains the starts of all buckets of the question's span."""
+    size = max(ledger.bucket_sizes(), default=asked.bucket_ms)
+    return asked.since_ms - size, asked.until_ms
+
+
+def topics_of(asked: Question) -> list[str] | None:
+    """The names in the source cluster of the topics that the question is about."""
+    return topics_named(with_rejects([asked.name]))

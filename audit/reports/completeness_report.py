@@ -37,7 +37,11 @@ def sentences(found: Sequence[Completeness], question: Question, policy: Policy)
 
 
 def document(
-    found: Sequence[Completeness], question: Question, policy: Policy, waited_s: float
+    found: Sequence[Completeness],
+    question: Question,
+    policy: Policy,
+    waited_s: float,
+    bounded: report.Bounded | None = None,
 ) -> dict[str, Any]:
     """The whole answer for programs."""
     names = topic_names(x.source for x in found if x.source is not None)
@@ -50,7 +54,7 @@ def document(
         "until_ms": question.until_ms,
         "seconds_waited": round(waited_s, 1),
         "sentences": sentences(found, question, policy),
-        "topics": [_topic(each, _name(each, names), policy) for each in found],
+        "topics": [_topic(each, _name(each, names), policy, bounded) for each in found],
     }
 
 
@@ -122,6 +126,9 @@ def _gravity(verdict: BucketVerdict) -> Status:
 
 def _left(verdict: BucketVerdict) -> list[str]:
     """The reasons why the bucket is not complete. Accepted reasons and remarks are left out."""
+    is_remark = any(x.status is Status.COMPLETE or x.acceptance for x in verdict.findings)
+    if not is_remark and not verdict.parts.has_remarks:
+        return [*verdict.reasons]
     agents = [replace(x, reasons=_words_left(x.findings)) for x in verdict.agents]
     return [*_words_left(verdict.findings), *reasons.by_host(agents)]
 
@@ -144,7 +151,9 @@ def _tiers(found: Completeness, policy: Policy) -> list[str]:
     return [tier.value.lower() for tier in tiers]
 
 
-def _topic(found: Completeness, name: str, policy: Policy) -> dict[str, Any]:
+def _topic(
+    found: Completeness, name: str, policy: Policy, bounded: report.Bounded | None
+) -> dict[str, Any]:
     source, short = found.source, found.short
     hours: dict[int, list[BucketVerdict]] = {}
     for verdict in short:
@@ -173,6 +182,6 @@ def _topic(found: Completeness, name: str, policy: Policy) -> dict[str, Any]:
             }
             for hour, verdicts in sorted(hours.items())
         ],
-        "short": [report.bucket_document(verdict) for verdict in short[:BUCKETS_SHOWN]],
-        "accepted": [report.bucket_document(verdict) for verdict in found.accepted],
+        "short": [report.bucket_document(verdict, bounded) for verdict in short[:BUCKETS_SHOWN]],
+        "accepted": [report.bucket_document(verdict, bounded) for verdict in found.accepted],
     }

@@ -1,4 +1,4 @@
-"""Puts the history of a bucket into words: one line for each noted verdict."""
+"""Puts the history of a bucket into words: one line for each change of the verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def lines(changes: Iterable[Mapping[str, Any]], left_out: int) -> list[str]:
-    """The lines of one bucket, from the changes of its document, oldest first."""
+    """The lines about one bucket, from the changes in its JSON document, the oldest first."""
     found: list[str] = []
     was_complete = False
     for number, change in enumerate(changes):
@@ -28,7 +28,7 @@ def _line(change: Mapping[str, Any], *, was_complete: bool) -> str:
 
 
 def text(document: Mapping[str, Any]) -> list[str]:
-    """The lines that the command prints for the answer of /history.json."""
+    """The lines that the command prints for an answer of /history.json."""
     found: list[str] = []
     for each in document["buckets"]:
         found.append(f"{each['topic']} {each['bucket']}")

@@ -50,7 +50,7 @@ def sentence(states: Sequence[HostState]) -> str:
     """The state of all hosts in a few sentences."""
     if not states:
         return "No host is named by a roster, and none was ever heard."
-    return " ".join([_missed_sentence(states), *_namesakes_sentences(states)])
+    return " ".join([_missed_sentence(states), *namesakes_sentences(states)])
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
@@ -71,7 +71,7 @@ def _missed_sentence(states: Sequence[HostState]) -> str:
     return f"{len(missed)} of {len(expected)} expected hosts {verb} not report{late} ({names})."
 
 
-def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
+def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
     """A sentence for each host name under which several agents are running."""
     shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
     for state in shared[: report.REASONS_SHOWN]:
@@ -125,9 +125,13 @@ def summary(states: Sequence[HostState]) -> dict[str, Any]:
     }
 
 
-def document(states: Sequence[HostState]) -> dict[str, Any]:
-    """The whole report for programs."""
-    return summary(states) | {"hosts": [host_document(state) for state in states]}
+def document(
+    states: Sequence[HostState], begin: int = 0, count: int | None = None
+) -> dict[str, Any]:
+    """The report for programs: about all hosts, and each host, or `count` of them from host `begin`
+    on."""
+    end = len(states) if count is None else begin + count
+    return summary(states) | {"hosts": [host_document(state) for state in states[begin:end]]}
 
 
 def host_document(state: HostState) -> dict[str, Any]:

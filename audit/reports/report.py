@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
 from skidway.audit.counts.counts import Sums
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.judgement import reasons
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.audit.reports.topic_names import topic_name, topic_names
@@ -29,17 +31,21 @@ def exit_status(found: Standing, *, everything: bool) -> int:
     """The exit status: 0 if all is good, otherwise 1. All is good if all of these statements are
     true: There are buckets. Every bucket that is due is complete or accepted; with `everything`,
     this must be true for all buckets. No bucket has a loss or a warning that nobody accepted. No
-    hour of buckets is left unjudged. The newest recount of every output agrees with the counts."""
+    hour of buckets is left unjudged, and the store is not being rebuilt. The newest recount of
+    every output agrees with the counts."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
     differs = any(not recount.is_good for recount in found.recounts)
-    return int(buckets == 0 or short or found.warned > 0 or differs or found.unjudged > 0)
+    is_whole = not found.unjudged and not found.rebuilding
+    return int(buckets == 0 or short or found.warned > 0 or differs or not is_whole)
 
 
 def sentence(found: Standing) -> str:
     """The verdict on all buckets in one sentence, followed by remarks about rejects, repeated
     records, gaps in the counts, and recounts."""
+    if found.rebuilding:
+        return f"Rebuilding: {reasons.of_rebuilding(found.rebuilding)}."
     judged = [_completeness(found)]
     if found.unjudged:
         judged.append(f"{_counted(found.unjudged, 'hour')} of older buckets not judged yet")
@@ -81,15 +87,37 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
     return ["topic", "buckets", *(tier.value.lower() for tier in tiers), "verdict", "why"]
 
 
-def document(found: Standing, shown: Sequence[BucketVerdict]) -> dict[str, Any]:
+@dataclass(slots=True)
+class Bounded:
+    """How many more agents a document can have: `left`. If the buckets have more, each further
+    bucket has only its gravest agents, and `agents_at`, the address of all of them."""
+
+    address: Callable[[BucketVerdict], str]
+    left: int = 500
+
+    def agents(self, verdict: BucketVerdict) -> tuple[Sequence[AgentVerdict], str | None]:
+        """The agents of a bucket that the document has, and the address of all, if it has not
+        all."""
+        count = verdict.parts.count
+        if len(verdict.agents) == count <= self.left:
+            self.left -= count
+            return verdict.agents, None
+        few = verdict.parts.gravest
+        return few, None if len(few) == count else self.address(verdict)
+
+
+def document(
+    found: Standing, shown: Sequence[BucketVerdict], bounded: Bounded | None = None
+) -> dict[str, Any]:
     """The whole report for programs: the standing, and the buckets that are shown one by one."""
     return {
         "sentence": sentence(found),
         **_numbers(found),
         "hours_unjudged": found.unjudged,
+        "rebuilding": found.rebuilding,
         "topics": [_topic(topic) for topic in found.topics],
         "buckets_shown": len(shown),
-        "buckets": [bucket_document(verdict) for verdict in shown],
+        "buckets": [bucket_document(verdict, bounded) for verdict in shown],
     }
 
 
@@ -145,9 +173,12 @@ def recount_word(recount: RecountResult) -> str:
     return "agrees" if recount.is_good else "differs"
 
 
-def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
-    """One bucket with its agents."""
-    source = verdict.source
+def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> dict[str, Any]:
+    """One bucket with its agents. Of a short verdict, these are only the gravest."""
+    source, agents = verdict.source, verdict.agents
+    more: dict[str, Any] = {}
+    if bounded is not None:
+        agents, more["agents_at"] = bounded.agents(verdict)
     return {
         "topic": source.topic,
         "cluster": source.cluster,
@@ -164,14 +195,16 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "warnings": [each.words for each in verdict.warnings],
         **_filtered(verdict.filtered),
         "places": _places(verdict.places()),
-        "agents": [_agent(agent) for agent in verdict.agents],
+        "agents_count": verdict.parts.count,
+        "agents": [agent_document(agent) for agent in agents],
+        **more,
     }
 
 
-def reasons_text(reasons: Sequence[str]) -> str:
+def reasons_text(said: Sequence[str]) -> str:
     """The first REASONS_SHOWN reasons in one line."""
-    shown = "; ".join(reasons[:REASONS_SHOWN])
-    more = len(reasons) - REASONS_SHOWN
+    shown = "; ".join(said[:REASONS_SHOWN])
+    more = len(said) - REASONS_SHOWN
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
@@ -182,7 +215,7 @@ def time_text(time_ms: int) -> str:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:
         return f"{time_ms} ms"
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.isoformat(timespec='seconds')[:19]}Z"
 
 
 def _completeness(found: Standing) -> str:
@@ -277,7 +310,8 @@ def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
     }
 
 
-def _agent(verdict: AgentVerdict) -> dict[str, Any]:
+def agent_document(verdict: AgentVerdict) -> dict[str, Any]:
+    """One agent's part of a bucket."""
     return {
         "agent": verdict.agent,
         "host": verdict.host,

@@ -4,12 +4,18 @@ The package has these modules:
 
     decisions       decisions of people about verdicts: acceptances, and retired places
     recount_result  results of recounts
+    sample          what the records of drawn ranges must contain
+    sample_result   what comparisons of samples found
     source_names    the source topics of a message, in one text
     count_columns   the counts of a delta, as values and as columns
     seal_columns    the topics of a seal, as values and as columns
+    notes           messages that change no verdict
+    backlog         the note of an agent: bytes that are not safe yet
+    retention       the note of a counter: how long brokers keep the records of topics
+    load_note       the note of a loader: rows, files and duration of one load
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
-    usual_messages  decodes most messages of a fleet faster
+    usual_messages  decodes the most frequent kinds of messages faster
     head            reads the first fields of a tier's message without decoding the rest
     topic           creates the topic, and reads values from it
     publisher       publishes messages from a durable outbox, in order; reads back the newest

@@ -1,13 +1,12 @@
 """The counts of one delta, as columns.
 
-A fleet sends millions of counts in a minute. In columns, a program takes thousands of counts at the
-price of one; as a sequence, the same object yields each count as a value.
+A fleet sends millions of counts in a minute. With columns, handling thousands of counts costs
+little more than handling one. The same object is a sequence, which yields each count as a value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self, overload
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skidway.audit.topic.source_names import names_of, sources_of
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 COLUMNS: Final = (
@@ -43,8 +43,8 @@ class Count:
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
     for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
-    no longer has its number. filtered: what rules left out, sorted by rule; `count` does not
-    include these records.
+    no longer has its number. filtered: the records that rules left out, sorted by rule; `count`
+    does not include these records.
     """
 
     source: Source
@@ -63,9 +63,9 @@ class Count:
 class CountColumns(Sequence[Count]):
     """Counts in a table with one row for each of COLUMNS and one column for each count.
 
-    names: the source topics to which the row `source` points (see source_names). filtered: for the
-    counts from which rules left out records, by their index, what the rules left out. Equal to any
-    other sequence with equal counts.
+    names: the source topics to which the row `source` points (see source_names). filtered: by the
+    index of a count, the records that rules left out. An object is equal to any other sequence with
+    equal counts.
     """
 
     __slots__ = ("filtered", "names", "table")
@@ -174,7 +174,7 @@ def _ascending(count: int) -> bytes:
 
 
 def _are_named(indexes: npt.NDArray[np.int64], count: int) -> bool:
-    """Whether the numbers below `count`, and no others, are in this column."""
+    """Whether the column has all numbers below `count`, and no others."""
     if not len(indexes):
         return count == 0
     if indexes.min() < 0 or indexes.max() != count - 1:

@@ -15,9 +15,9 @@ findings that the person saw, so a finding that appears later is not accepted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 

@@ -28,7 +28,7 @@ DELTA, SEAL, HEARTBEAT = "DELTA", "SEAL", "HEARTBEAT"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Who sent a message, and its number."""
+    """The sender of a message, and the message's number."""
 
     producer: str
     epoch: int
@@ -36,14 +36,14 @@ class Head:
 
 
 def sort_of(value: bytes) -> tuple[str, Tier] | None:
-    """The kind and the tier of a tier's message; None if the value is damaged or is no message of a
-    tier."""
+    """The kind and the tier of a tier's message; None if the value is damaged or is not a message
+    of a tier."""
     return _sorts(bytes(value[:HEADER_BYTES])).get(bytes(value[HEADER_BYTES : HEADER_BYTES + 2]))
 
 
 def head_of(value: bytes) -> Head:
-    """The head of a tier's message. Raises MessageRefused if the value is no message of a tier, or
-    if the head is damaged. Does not notice damage in the other fields."""
+    """The head of a tier's message. Raises MessageRefused if the value is not a message of a tier,
+    or if the head is damaged. Does not notice damage in the other fields."""
     fields = _first_fields(bytes(value[:HEADER_BYTES]))
     if fields is None:
         raise MessageRefused("The value is no message of a tier.")
@@ -56,8 +56,8 @@ def head_of(value: bytes) -> Head:
 
 @cache
 def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
-    """A message begins with a header that names its schema. For messages with this header, maps the
-    next two bytes to the message's kind and tier."""
+    """A message begins with a header that names its schema. For messages with this header, the
+    function maps the two bytes after the header to the message's kind and tier."""
     fields = _first_fields(header)
     if fields is None:
         return {}

@@ -1,12 +1,14 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-There are four schemas:
+Notes are JSON (see module notes). All other messages have one of six schemas:
 
     schemas/audit.avsc           messages of a tier: Delta and Seal, which are numbered, and
                                  Heartbeat, which repeats the last number
     schemas/announcement.avsc    the meaning of a file id
     schemas/decision.avsc        decisions of people (decisions)
     schemas/recount.avsc         results of recounts (recount_result)
+    schemas/sample.avsc          what the records of drawn ranges must contain (sample)
+    schemas/sample_result.avsc   what comparisons of samples found (sample_result)
 
 The key of a numbered message is (tier, producer, epoch, number). Two messages with the same key
 always have the same content.
@@ -18,12 +20,11 @@ Positions count bytes, and offsets count records. Times and the starts of bucket
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from skidway.audit.topic import recount_result
+from skidway.audit.topic import notes, recount_result, sample, sample_result
 from skidway.audit.topic.count_columns import COLUMNS, Count, CountColumns, Filtered
 from skidway.audit.topic.decisions import (
     Acceptance,
@@ -33,8 +34,12 @@ from skidway.audit.topic.decisions import (
     decision_of,
     record_of,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample import Sample
+from skidway.audit.topic.sample_result import SampleResult
 from skidway.audit.topic.seal_columns import SealColumns, SealedTopic
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
@@ -47,12 +52,14 @@ AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
 DECISION_SCHEMA = "Decision"
 RECOUNT_SCHEMA = "Recount"
+SAMPLE_SCHEMA = "Sample"
+SAMPLE_RESULT_SCHEMA = "SampleResult"
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Bytes on the audit topic that are no audit message of a known schema."""
+    """Bytes on the audit topic that are not an audit message of a known schema."""
 
 
 class SchemaUnknown(MessageRefused):
@@ -75,7 +82,7 @@ class Tier(StrEnum):
     MIRROR = "MIRROR"
     HDFS = "HDFS"
 
-    __hash__ = str.__hash__  # Enum's is slow, and all keys of senders have a tier
+    __hash__ = str.__hash__  # Enum's __hash__ is slow, and every key of a sender has a tier
 
 
 class Certainty(StrEnum):
@@ -88,9 +95,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: a line that was lost before the agent
-    could read it is at most this much older than the last seal before the loss. ahead_ms: the event
-    time of a line is at most this much ahead of the time at which the line was read."""
+    """The bounds that an agent assumes for event times. lateness_ms: a line that was lost before
+    the agent could read it is at most this much older than the last seal before the loss. ahead_ms:
+    the event time of a line is at most this much ahead of the time at which the line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
@@ -226,7 +233,17 @@ class Announcement:
     born_ns: int | None = None
 
 
-Message = Delta | Seal | Heartbeat | Announcement | Decision | RecountResult
+Message = (
+    Delta
+    | Seal
+    | Heartbeat
+    | Announcement
+    | Decision
+    | RecountResult
+    | Sample
+    | SampleResult
+    | Note
+)
 
 
 def encode(message: Message) -> bytes:
@@ -237,11 +254,17 @@ def encode(message: Message) -> bytes:
         return single_object.encode(DECISION_SCHEMA, record_of(message))
     if isinstance(message, RecountResult):
         return single_object.encode(RECOUNT_SCHEMA, recount_result.record_of(message))
+    if isinstance(message, Note):
+        return notes.encode(message)
+    if isinstance(message, Sample):
+        return single_object.encode(SAMPLE_SCHEMA, sample.record_of(message))
+    if isinstance(message, SampleResult):
+        return single_object.encode(SAMPLE_RESULT_SCHEMA, sample_result.record_of(message))
     return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """All encodings of exactly this message, in each schema that this version of Skidway has.
+    """The encodings of this message, one for each schema version that this version of Skidway has.
 
     The caller needs all of them, because a program of another version may have sent the same
     message in another encoding.
@@ -260,6 +283,8 @@ def decode(value: bytes) -> Message:
     """Decodes the message in a record's value. Raises SchemaUnknown if the message was written by a
     newer version, and MessageRefused for any other value that cannot be decoded."""
     try:
+        if notes.is_note(value):
+            return notes.decode(value)
         name, record = single_object.decode(value)
         if name == AUDIT_SCHEMA:
             return _audit_message(record)
@@ -269,6 +294,10 @@ def decode(value: bytes) -> Message:
             return decision_of(record, _milliseconds(record["time"]))
         if name == RECOUNT_SCHEMA:
             return recount_result.result_of(record, _milliseconds(record["time"]))
+        if name == SAMPLE_SCHEMA:
+            return sample.sample_of(record, _milliseconds(record["time"]))
+        if name == SAMPLE_RESULT_SCHEMA:
+            return _sample_result(record)
     except single_object.UnknownFingerprint as error:
         raise SchemaUnknown(error.fingerprint) from error
     except (SkidwayError, ValueError, KeyError, TypeError) as error:
@@ -277,13 +306,22 @@ def decode(value: bytes) -> Message:
 
 
 def announcement_in(value: bytes) -> Announcement | None:
-    """The announcement in a record's value; None for any other value. Most messages are no
+    """The announcement in a record's value; None for any other value. Most messages are not
     announcements; this function does not decode them. Raises MessageRefused for a damaged
     announcement."""
     if single_object.name_of(value) != ANNOUNCEMENT_SCHEMA:
         return None
     message = decode(value)
     return message if isinstance(message, Announcement) else None
+
+
+def sample_in(value: bytes) -> Sample | None:
+    """The sample in a record's value; None for any other value, which is not decoded. Raises
+    MessageRefused for a damaged sample."""
+    if single_object.name_of(value) != SAMPLE_SCHEMA:
+        return None
+    message = decode(value)
+    return message if isinstance(message, Sample) else None
 
 
 def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
@@ -353,6 +391,14 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
     record["kind"] = "OPEN" if message.length is None else "CLOSE"
     record["time"] = message.time_ms
     return record
+
+
+def _sample_result(record: dict[str, Any]) -> SampleResult:
+    """Raises ValueError if a difference is in a tier that does not exist."""
+    result = sample_result.result_of(record, _milliseconds(record["time"]))
+    for each in result.differences:
+        Tier(each.tier)
+    return result
 
 
 def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:

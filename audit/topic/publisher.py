@@ -14,7 +14,6 @@ Otherwise its new messages would have the numbers of messages that were publishe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from skidway import log
 from skidway.audit.topic import messages, topic
 from skidway.audit.topic.messages import Delta, Heartbeat, MessageRefused, Seal, Tier
 from skidway.clock import Clock
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka import columns
 from skidway.kafka.client import Client, Drained, Fetcher, Producer

@@ -6,9 +6,9 @@ audit topic, so the newest result is the last in the log, and clocks do not matt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 REASONS_MAX: Final = 10

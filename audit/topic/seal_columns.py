@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from skidway.audit.topic.source_names import names_of, sources_of
+from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
 
 NEVER_SEALED: Final = 0
@@ -27,9 +27,9 @@ class SealedTopic:
 
     If sealed_until is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
     files of the topic. at: the number of the last delta that the agent had made when it noted
-    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent is shut
-    down for good and sends nothing after this seal; if so, `at` is the number of its very last
-    delta.
+    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent's host
+    is removed and the agent sends nothing after this seal; if so, `at` is the number of the agent's
+    last delta.
     """
 
     source: Source
@@ -44,7 +44,7 @@ class SealColumns(Sequence[SealedTopic]):
 
     names: the topics (see source_names). table: an array of shape (3, n): `sealed_until`, `at` and
     `final` of each topic. offsets: an array of shape (3, m): index of the topic, partition and
-    offset. Equal to any other sequence with equal seals.
+    offset. An object is equal to any other sequence with equal seals.
     """
 
     __slots__ = ("names", "offsets", "table")
@@ -83,7 +83,7 @@ class SealColumns(Sequence[SealedTopic]):
         count = len(sources_of(names))
         if len(found) != count:
             raise ValueError(f"{count} sources have {len(found)} seals")
-        indexes = found.offsets[0].view(np.uint64)  # a negative number is now a great one
+        indexes = found.offsets[0].view(np.uint64)  # negative numbers become great ones
         if len(indexes) and indexes.max() >= count:
             raise ValueError(f"an offset names none of the {count} sources")
         return found

@@ -1,7 +1,8 @@
 """The source topics of a message in one text: a JSON array with four strings for each topic, in the
 order of the fields of `Source`.
 
-Most messages of a sender name the same topics. So readers look up all topics of a message at once.
+Most messages of a sender name the same topics. So readers look up the whole text, and not each
+topic.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def sources_of(names: str) -> tuple[Source, ...]:
         raise ValueError("the sources are nested") from error
     if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
         raise ValueError("the sources are no array of strings")
-    "".join(found).encode()  # raises an error for half a surrogate pair
+    "".join(found).encode()  # raises an error for a lone surrogate
     if len(found) % _WIDTH:
         raise ValueError(f"{len(found)} strings do not name sources")
     return tuple(Source(*found[begin : begin + _WIDTH]) for begin in range(0, len(found), _WIDTH))

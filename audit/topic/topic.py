@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from skidway.audit.topic.messages import TOPIC
 from skidway.clock import Clock
+from skidway.dataclass import dataclass
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
@@ -51,7 +51,7 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
 class Record:
     """A record of an audit topic. sent_ms: the record's timestamp by the sender's clock; None if
     the broker has replaced this timestamp with the time of the append. appended_ms: the time of the
-    append in this case."""
+    append, if the broker has done so; otherwise None."""
 
     tp: TopicPartition
     offset: int

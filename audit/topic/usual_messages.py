@@ -1,9 +1,9 @@
-"""Decodes the messages that a fleet sends all the time, without the generic Avro decoder.
+"""Decodes the most frequent kinds of messages, without the generic Avro decoder.
 
 Nearly all messages of a fleet are deltas, seals and heartbeats of the current schema, without
 losses, gaps and filtered records. This module reads only these messages, and only if their bytes
 are exactly those that Skidway writes. It leaves all other bytes to `messages.decode`. So both
-decoders agree about every message, and only `messages.decode` refuses messages.
+decoders agree about every message, and only `messages.decode` raises errors.
 
 A sender's name and bounds, and the names of source topics, are the same in most messages of a
 sender. So this module looks up their bytes instead of decoding them again.
@@ -36,7 +36,7 @@ _BODY: Final = len(_HEADER)
 _DELTA, _SEAL, _HEARTBEAT = 0, 2, 4
 _TIERS: Final = tuple(Tier)
 _NOTHING, _SOMETHING = 0, 2
-"""The byte of a null or of an empty array, and the byte before any other optional value."""
+"""The byte of a null or of an empty array, and the byte that comes before an optional value."""
 
 _INT_END: Final = 1 << 31
 _LONG_END: Final = 1 << 64
@@ -46,7 +46,7 @@ _NAMES_MAX = 1 << 10
 
 
 class _Unusual(ValueError):
-    """Bytes that this module leaves to the generic decoder."""
+    """Is raised for bytes that this module leaves to the generic decoder."""
 
 
 def decode(value: bytes) -> Message:
@@ -60,7 +60,7 @@ def decode(value: bytes) -> Message:
 
 
 def _decode(value: bytes) -> Delta | Seal | Heartbeat:
-    at = _BODY + 2  # the bytes of kind and tier
+    at = _BODY + 2  # after the bytes of kind and tier
     for _ in ("cluster", "producer", "host"):
         length, at = _long(value, at)
         at += length
@@ -127,7 +127,7 @@ def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
 
 @lru_cache(_SENDERS_MAX)
 def _sender(sender: bytes, bounds: bytes) -> Sender:
-    """The sender with this part of a message. bounds: the message's last bytes."""
+    """The sender that these bytes of a message describe. bounds: the message's last bytes."""
     if sender[0] % 2 or sender[0] >= 2 * len(_TIERS):
         raise _Unusual
     cluster, at = _bytes(sender, 1)
@@ -157,7 +157,7 @@ def _text(value: bytes) -> str:
 
 
 def _skip(value: bytes, at: int) -> int:
-    """The position after a null or an empty array."""
+    """The position after a null or an empty array at `at`."""
     if value[at] != _NOTHING:
         raise _Unusual
     return at + 1

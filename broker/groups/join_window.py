@@ -3,7 +3,7 @@ present time as an argument.
 
 A group with members waits until all members have joined, but not longer than the longest of the
 members' rebalance timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for
-more members. If new members have arrived in that time, the group waits for the same time again. All
+more members. If new members have arrived in that time, the group waits again, just as long. All
 these delays together are not longer than the longest rebalance timeout.
 """
 

@@ -45,8 +45,9 @@ class SourceTopics:
 
     is_reachable: whether the source answered the last request for its topics; None before the first
     request.
-    failure: why the source did not answer. misnamed: if the settings contain a wrong name for the
-    source cluster, no partition is followed, and this text says so; otherwise this text is empty.
+    failure: why the source did not answer.
+    misnamed: a sentence about the wrong name that the settings give the source cluster; empty if
+    the name is not wrong. With a wrong name, no partition is followed.
     not_done: topics that could not be created or examined, each with the reason.
     """
 

@@ -55,7 +55,7 @@ class ThirdParty:
 
 def collect(folder: Path, own: Path) -> ThirdParty:
     """Returns the content of `folder`. If the folder is out of date, this function first fills it
-    anew with the dependencies of the wheel `own`."""
+    again with the dependencies of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:

@@ -26,10 +26,12 @@ from typing import Any
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.counts.deltas import Numbered, number_deltas
 from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.load_note import KIND, Load, body_of
 from skidway.audit.topic.messages import Delta, Range, Sender, Tier
 from skidway.audit.topic.messages import Gap as NamedGap
+from skidway.audit.topic.notes import Note
 from skidway.kafka.source import Source
-from skidway.loader.state.manifest import Manifest, PartitionRange
+from skidway.loader.state.manifest import ROWS, Manifest, PartitionRange
 
 COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats", "previous")
 
@@ -89,6 +91,26 @@ def messages(manifest: Manifest) -> list[Delta]:
     audit = manifest.audit
     sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
     return [_delta(manifest, sender, rows) for rows in audit["deltas"]]
+
+
+def note(manifest: Manifest) -> Note:
+    """What the loader tells people of the load of this manifest."""
+    files = [each for each in manifest.files if each.kind == ROWS]
+    load = Load(
+        manifest.number,
+        manifest.source,
+        manifest.seconds,
+        sum(each.end - each.first for each in manifest.partitions),
+        manifest.rows(),
+        manifest.rejects(),
+        len(files),
+        sum(each.length for each in files),
+    )
+    host, epoch = manifest.audit["host"], manifest.epoch
+    return Note(
+        KIND, manifest.producer, host, manifest.cluster, epoch, load.number, manifest.created,
+        body_of(load),
+    )  # fmt: skip
 
 
 def _rows(delta: Delta) -> dict[str, Any]:

@@ -21,8 +21,9 @@ chooses an epoch that is one higher than the highest epoch that its producer has
 Sometimes the loader cannot read the whole audit topic, because the first messages have expired, or
 because a message has an unknown schema. Then the loader chooses an epoch higher than the number of
 messages that the audit topic ever had. This epoch is higher than the epoch of every message that
-the loader missed, for two reasons: a chosen epoch is at most one higher than the number of messages
-so far, and at least one message is published under each chosen epoch.
+the loader missed. The reason is that an output chooses an epoch at most one higher than the number
+of messages at that time, and then publishes at least one message with this epoch. So no epoch is
+higher than the number of messages.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from skidway.audit.topic.messages import (
     Tier,
     decode,
 )
+from skidway.audit.topic.notes import is_note
 from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.source import Source
@@ -73,7 +75,7 @@ class Feed:
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
-    begins: the offset from which on every message up to the position was read. unread: whether the
+    begins: the feed has read all messages from this offset up to the position. unread: whether the
     feed failed to read a message that may come from an output. places: where the first announcement
     of a file was read.
     """
@@ -190,8 +192,8 @@ class Feed:
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
-    """The existing audit topics that must be read to load topics. sources: for each mirrored topic,
-    the topic that it mirrors; for any other topic, the topic itself."""
+    """The existing audit topics that the loader must read. sources: for each loaded topic that is a
+    mirror, the topic that it mirrors; for any other loaded topic, the topic itself."""
     clusters = {source.cluster for source in sources} - {cluster}
     wanted = {TOPIC, *(f"{each}.{TOPIC}" for each in clusters)}
     return sorted(wanted.intersection(existing))
@@ -230,6 +232,8 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
 def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
     """Passes a message to the feed. Decodes only what the feed needs, because most messages are
     agents' deltas, which it does not need."""
+    if is_note(value):
+        return
     try:
         match sort_of(value):
             case None | (head.SEAL, Tier.AGENT):

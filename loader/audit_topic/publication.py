@@ -8,6 +8,7 @@ from typing import Final
 
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, Delta, encode
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.publisher import MemoryOutbox, Publisher
 from skidway.clock import Clock
 from skidway.errors import Unreachable
@@ -17,8 +18,10 @@ from skidway.kafka.types import TopicPartition
 TIMEOUT_S: Final = 60.0
 
 
-def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
-    """Sends messages of one output and waits until they are acknowledged.
+def publish(
+    client: Client, messages: Sequence[Delta], clock: Clock, notes: Sequence[Note] = ()
+) -> None:
+    """Sends messages of one output, and then its notes, and waits until they are acknowledged.
 
     The newest manifest also contains these messages. So if the sending fails, the next run
     publishes the same messages again. Raises Unreachable if the broker has not acknowledged all
@@ -28,7 +31,7 @@ def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
         return
     count = topic.ensure(client, time.sleep)
     partition = TopicPartition(TOPIC, topic.partition_of(messages[0].sender.producer, count))
-    outbox = MemoryOutbox([encode(each) for each in messages])
+    outbox = MemoryOutbox([*map(encode, messages), *map(encode, notes)])
     producer = Producer(client)
     try:
         if not Publisher(producer, outbox, partition, clock).flush(TIMEOUT_S):

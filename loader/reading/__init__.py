@@ -3,7 +3,6 @@
     batches       reads whole record batches of a partition, in order
     decoder       turns values into columns: schema id, writer's schema, Avro
     projection    turns the writer's columns into those of the subject's latest schema
-    column_types  column types that Spark can read, and that a compatible schema change leaves alone
     columns       the columns that the loader adds, and the columns of the files of rejects
 
 If a value cannot be turned into columns, its record becomes a reject: a record that the loader

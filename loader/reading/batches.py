@@ -35,7 +35,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # the caller's work on a batch is no silence
+                    heard = time.monotonic()  # the time of the caller's work does not count
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "

@@ -1,10 +1,10 @@
-"""Finds where a reload begins to read: at the end of the newest load that came before all loads
-that read the hours' records from the log.
+"""Finds where a reload begins to read. Some loads have read the records of the hours from the log.
+The reload begins where the load before the first of these loads ended.
 
-The reload reads each partition from the offset where that newest load ended, and begins with the
+The reload reads each partition from the offset where that earlier load ended, and begins with the
 marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a
-repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. The
-reload skips only the gaps that these loads skipped.
+repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. It
+skips only the gaps that those loads skipped.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from skidway.loader.state.operations import Steps
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """before: the manifest with whose marks the reload begins; None if the reload begins where the
-    first load began. gaps: by partition, the gaps that loads skipped, from the load after `before`
-    to the last load that read records of the hours from the log."""
+    first load began. gaps: for each partition, the gaps that earlier loads skipped. These are the
+    loads after `before`, up to the last load that read records of the hours from the log."""
 
     before: Manifest | None
     lineage: Lineage

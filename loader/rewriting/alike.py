@@ -1,9 +1,9 @@
-"""Decides whether plain Spark (Spark without Skidway's code) reads the rows of one schema correctly
-in the columns of another schema. Plain Spark finds columns by their names, and reads their values
-unchanged.
+"""Decides whether plain Spark (Spark without Skidway's code) can read files of an older schema
+together with files of a newer schema. Plain Spark uses the columns of the newer schema for all
+files. In each file it finds these columns by their names, and it does not convert their values.
 
-If plain Spark cannot read these rows correctly, the loader must rewrite the files of the older
-schema before it adds the first row of the newer schema
+If plain Spark would read wrong values from the files of the older schema, the loader must rewrite
+these files before it adds the first row of the newer schema
 (docs/adr/0019-columns-that-stay-readable.md).
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from skidway.loader.reading.column_types import column_type
+from skidway.audit.output.column_types import column_type
 from skidway.schemas.avro_schema import Array, AvroType, Enum, Map, Record, Recursive, Union, parse
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, is_nullable, unwrapped
 from skidway.schemas.codec.json_resolution import Resolver

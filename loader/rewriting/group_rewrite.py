@@ -1,7 +1,7 @@
 """The work of one task: reads the files of a group, and writes one file in their place.
 
-A file cannot be rewritten if it is gone, if its bytes are not those that were committed, or if its
-rows do not fit the newest schema. Then all files of the group stay as they are, and the result says
+A file cannot be rewritten if it is gone, if its bytes have changed since its commit, or if its rows
+do not fit the newest schema. Then all files of the group stay as they are, and the result says
 why.
 """
 

@@ -18,13 +18,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from skidway.errors import SkidwayError
-from skidway.loader.reading.column_types import (
+from skidway.audit.output.column_types import (
     column_schema,
     converted,
     reverted,
     stored_schema,
 )
+from skidway.errors import SkidwayError
 from skidway.loader.reading.columns import OWN, OWN_NAMES
 from skidway.loader.reading.projection import Projection
 from skidway.schemas.avro_schema import parse

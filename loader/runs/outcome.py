@@ -19,8 +19,9 @@ GRAVEST_FIRST: Final = (
     SkidwayError.exit_code,
 )
 """The exit statuses, the gravest first. First come problems that a person must repair (a refused
-state or configuration), then programs that cannot be reached, because they may come back without
-help, then all other problems. A run with several problems ends with the gravest exit status."""
+state or configuration). Programs that cannot be reached are less grave, because they may come back
+without help. All other problems come last. A run with several problems ends with the gravest exit
+status."""
 
 
 @dataclass(slots=True)

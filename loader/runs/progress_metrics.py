@@ -18,3 +18,6 @@ EXPECTED: Final = Gauge(
 )
 LOADS: Final = Counter("skidway_loader_loads", "Loads that this program has committed.")
 ROWS: Final = Counter("skidway_loader_rows", "Rows that this program has committed.")
+REJECTS: Final = Counter(
+    "skidway_loader_rejects", "Rejects that this program has committed.", ["topic", "reason"]
+)

@@ -9,7 +9,7 @@ most the size of the slices that are running, and zero when the last slice has e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from skidway.clock import Clock
 from skidway.loader.planning.plan import Planned, Slice
 from skidway.loader.runs.pace import Pace
-from skidway.loader.runs.progress_metrics import EXPECTED, LOADS, ROWS, TAKEN
+from skidway.loader.runs.progress_metrics import EXPECTED, LOADS, REJECTS, ROWS, TAKEN
 
 if TYPE_CHECKING:  # programs without Spark import this module, too
     from skidway.loader.spark.runner import Progress
@@ -129,6 +129,11 @@ class RunProgress:
         self._rows += rows
         LOADS.inc(loads)
         ROWS.inc(rows)
+
+    def rejected(self, topic: str, reasons: Mapping[str, int]) -> None:
+        """Counts, by reason, the rejects that a load has committed."""
+        for reason, count in reasons.items():
+            REJECTS.labels(topic, reason).inc(count)
 
     def _measure(self, of: tuple[str, str], done: int, total: int) -> tuple[int | None, int | None]:
         if of != self._paced:

@@ -149,6 +149,8 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self.committed(manifest)
+        for each in (part for result in results for part in result.results):
+            self._progress.rejected(self._topic.name, each.reasons)
         # Each load reads offsets of at least one partition, so the run reaches the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
@@ -226,7 +228,8 @@ class TopicRun:
         if known >= delta.last_number(newest):
             return
         missing = [each for each in delta.messages(newest) if each.number > known]
-        publish(self._parts.client, missing, self._parts.clock)
+        notes = [delta.note(newest)] if missing else []
+        publish(self._parts.client, missing, self._parts.clock, notes)
         for message in missing:
             feed.take(message)
 

@@ -37,8 +37,8 @@ SYNC_S: Final = 3.0
 
 SYNCS_ALIKE: Final = 3
 """If one of three DataNodes is dead and HDFS stores each block on two DataNodes, about every second
-hsync does not return. With this value, a writer waits for twelve such hsyncs in vain before it
-gives up."""
+hsync does not return. With this value, twelve hsyncs in a row must not return before a writer gives
+up."""
 
 LARGE_SYNC_S: Final = 60.0
 """The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""

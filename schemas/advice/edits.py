@@ -3,7 +3,7 @@ schema comes first.
 
 Each edit consists of a sentence for the author and a function that changes a draft of the new
 schema. `repair` finds out whether the edit mends anything. No edit can change the old schema,
-because the registry keeps every schema for ever.
+because the registry keeps every schema permanently.
 """
 
 from __future__ import annotations

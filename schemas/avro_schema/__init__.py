@@ -2,7 +2,7 @@
 
 `parse` turns a JSON text into values of the types in `model`, or refuses the text with one sentence
 that names the place of the mistake. The parser is stricter than the libraries that people use to
-write schemas, because the registry keeps for ever every schema that it accepts. So the parser
+write schemas, because the registry permanently keeps every schema that it accepts. So the parser
 checks names and defaults (`defaults`), and demands that fields and symbols are unique. It also
 demands that a reader can tell all branches of a union apart. A schema that references other schemas
 is parsed with the `named_types` of those schemas.

@@ -133,7 +133,7 @@ class _Parser:
         seen: set[str] = set()
         for at, branch in enumerate(branches):
             if isinstance(branch, Union):
-                _refuse(f"{path}/{at}", "a union stands directly in a union")
+                _refuse(f"{path}/{at}", "a union is directly in a union")
             name = branch.name if isinstance(branch, Named) else branch.kind
             if name in seen:
                 _refuse(f"{path}/{at}", f"the union has {name} twice")

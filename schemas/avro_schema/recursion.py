@@ -13,8 +13,9 @@ same record in another version of the schema.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema.model import (
     Array,
     AvroType,

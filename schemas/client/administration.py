@@ -89,8 +89,8 @@ class RegistryAdministration(RegistryClient):
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly. With `permanent`, deletes the subject for ever. In this case,
-        the subject must already be softly deleted. Returns the deleted versions."""
+        """Soft-deletes a subject. With `permanent`, deletes the subject permanently. In this case,
+        the subject must already be soft-deleted. Returns the deleted versions."""
         target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 

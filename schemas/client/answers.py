@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from skidway.dataclass import dataclass
 
 AVRO: Final = "AVRO"
 NUMBER_MAX: Final = (1 << 31) - 1

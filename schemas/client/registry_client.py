@@ -97,7 +97,7 @@ class RegistryClient:
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """Returns the version of the subject with this number. With `deleted`, the version may be
-        softly deleted."""
+        soft-deleted."""
         target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
         return self._requests.json("GET", target, registered)
 
@@ -132,14 +132,14 @@ class RegistryClient:
         return self._requests.json("POST", target, compatibility, submission(schema, references))
 
     def subjects(self, *, deleted: bool = False) -> list[str]:
-        """Returns all subjects. With `deleted`, also returns subjects that have only softly deleted
+        """Returns all subjects. With `deleted`, also returns subjects that have only soft-deleted
         versions."""
         target = f"/subjects{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(str, found)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
-        """Returns the versions of a subject in ascending order. With `deleted`, also returns softly
-        deleted versions."""
+        """Returns the versions of a subject in ascending order. With `deleted`, also returns
+        soft-deleted versions."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(number, found)))
 

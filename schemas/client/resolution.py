@@ -22,7 +22,7 @@ class Versions(Protocol):
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """Returns the version of the subject with this number. With `deleted`, the version may be
-        softly deleted."""
+        soft-deleted."""
 
 
 class Resolver:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import base64
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 

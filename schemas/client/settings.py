@@ -3,9 +3,9 @@ setting for the registry's URL."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from skidway.dataclass import dataclass
 from skidway.schemas.client.security import Security
 from skidway.settings import setting
 

@@ -7,13 +7,13 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client.security import Security
 

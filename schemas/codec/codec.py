@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import leading_back, parse
 from skidway.schemas.bounds import ITEMS_BYTES_MAX, item_types
@@ -102,8 +102,8 @@ class Codec:
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
 
     def default_column(self, name: str, count: int) -> pa.Array:
-        """Returns `count` times the default of a field. Raises `ColumnsRefused` if the field has no
-        valid default."""
+        """Returns a column with `count` rows that all have the default of a field. Raises
+        `ColumnsRefused` if the field has no valid default."""
         at = self.arrow_schema.get_field_index(name)
         return default_column(self._record.fields[at], self.arrow_schema.field(at), count)
 

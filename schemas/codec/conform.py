@@ -55,7 +55,7 @@ def _refuse_strangers(batch: pa.RecordBatch, schema: pa.Schema) -> None:
     if strangers:
         raise ColumnsRefused(f"The schema has no field for column {', '.join(strangers)}.")
     if len(set(names)) != len(names):
-        raise ColumnsRefused("A column stands twice in the batch.")
+        raise ColumnsRefused("The batch has a column twice.")
 
 
 def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
@@ -66,7 +66,8 @@ def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
 
 
 def default_column(avro: Field, field: pa.Field, count: int) -> pa.Array:
-    """`count` times the default of a field. Raises `ColumnsRefused` if it has no valid default."""
+    """A column with `count` rows that all have the default of a field. Raises `ColumnsRefused` if
+    the field has no valid default."""
     if not avro.has_default:
         raise ColumnsRefused(f"Field {field.name} has no column and no default.")
     fault = default_fault(avro.type, avro.default)

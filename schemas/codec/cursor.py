@@ -13,12 +13,13 @@ into the next datum. This does no harm, because `length` or `finish` later marks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+
+from skidway.dataclass import dataclass
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Words = np.ndarray[Any, np.dtype[np.uint64]]

@@ -15,12 +15,12 @@ There is no fast path for decoding. `skidway.schemas.codec.reading` decodes all 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import AvroType, Enum, Primitive, Record, Union
 from skidway.schemas.codec.arrow import decimal_type, unwrapped
 

@@ -15,12 +15,12 @@ shortest form of all its items, and the items must not take more memory than
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Recursive, Union
 from skidway.schemas.bounds import CLAIM_MAX, least_bytes
 from skidway.schemas.codec.arrow import column_bytes

@@ -2,9 +2,9 @@
 back.
 
 The text is the JSON that Spark's `to_json` would return for a nested column of the type. (This
-column cannot exist, because it would be nested without end.) Where a query would use `next.value`
-with a nested column, it uses `get_json_object(next, '$.value')`. This table shows the JSON of each
-type:
+column cannot exist, because it would be nested without end.) A query of a nested column would use
+`next.value`; a query of the text uses `get_json_object(next, '$.value')`. This table shows the JSON
+of each type:
 
 | Avro | JSON |
 |---|---|
@@ -22,8 +22,8 @@ Fields are in the order of the schema, without spaces between them. If the whole
 row of the column is null, and not the text `null`. A value is refused if its text would be longer
 than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
-Values are read and written one by one, with fastavro. In Python, before a value becomes JSON or a
-datum, it is *tagged*: each value of a union of several types has a tag that says which of the types
+Values are read and written one by one, with fastavro. Between datum and JSON, a value is a *tagged*
+Python value: in it, each value of a union of several types has a tag that says which of the types
 it has (`skidway.schemas.datum.plain_schema`).
 """
 

@@ -1,11 +1,12 @@
-"""Reads one datum at a time, with fastavro. The codec first decodes all datums with the fast path
-`columns`. It uses this path for the datums that `columns` marks as bad.
+"""The slow path: reads one datum at a time, with fastavro. The codec first decodes all datums with
+the fast path (the module `columns`). It uses the slow path for the datums that `columns` marks as
+bad.
 
-This path decides which of these datums are really bad, and returns the reason for each bad datum.
+The slow path decides which of these datums are really bad, and returns the reason for each of them.
 fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.
 Arrow converts these numbers for whole columns, without the limits of Python's own dates. If a union
-has several types, this path adds the branch's name to each value of the union, as in `{"member1":
-value}`, because Arrow needs this form for a struct column.
+has several types, the slow path adds the name of the member to each value of the union, as in
+`{"member1": value}`, because Arrow needs this form for a struct column.
 """
 
 from __future__ import annotations

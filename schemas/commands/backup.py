@@ -53,7 +53,7 @@ def register(verbs: Any) -> None:
     restore.add_argument(
         "--yes",
         action="store_true",
-        help="also delete softly what is live here and softly deleted in the dump",
+        help="also soft-delete what is live here and soft-deleted in the dump",
     )
 
 
@@ -100,8 +100,8 @@ def _restore(args: argparse.Namespace) -> int:
     if losses and not args.yes and not args.dry_run:
         named = ", ".join(map(str, losses[:NAMED_MAX]))
         raise UsageError(
-            f"{len(losses)} versions are live here and softly deleted in the dump ({named}): "
-            "repeat with --yes to delete them softly."
+            f"{len(losses)} versions are live here and soft-deleted in the dump ({named}): "
+            "repeat with --yes to soft-delete them."
         )
     if planned and not args.dry_run:
         with Progress("restored", len(planned.imports) + len(planned.deletions)) as progress:

@@ -27,22 +27,20 @@ def register(verbs: Any) -> None:
         "--prefix", default="", metavar="TEXT", help="only subjects that begin with it"
     )
     listing.add_argument(
-        "--deleted", action="store_true", help="also every version that was softly deleted"
+        "--deleted", action="store_true", help="also every version that was soft-deleted"
     )
     versions = add_verb(
         verbs, "versions", "list the versions of a subject with their ids", _versions
     )
     add_subject(versions)
     versions.add_argument(
-        "--deleted", action="store_true", help="also versions that were softly deleted"
+        "--deleted", action="store_true", help="also versions that were soft-deleted"
     )
     get = add_verb(verbs, "get", "print a schema: by subject, subject and version, or id", _get)
     get.add_argument("subject", nargs="?", metavar="SUBJECT", help="for example hdfs-logs-value")
     get.add_argument("--version", default=LATEST, metavar="N", help="number, or latest (latest)")
     get.add_argument("--id", type=int, metavar="N", help="schema id instead of a subject")
-    get.add_argument(
-        "--deleted", action="store_true", help="also a version that was softly deleted"
-    )
+    get.add_argument("--deleted", action="store_true", help="also a version that was soft-deleted")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -95,7 +93,7 @@ def document(found: Registered) -> dict[str, Any]:
 
 
 def deleted_versions(client: RegistryAdministration) -> list[Registered]:
-    """Returns every version that is softly deleted."""
+    """Returns every version that is soft-deleted."""
     everything = list(client.all_versions(deleted=True))
     live = {(each.subject, each.version) for each in client.all_versions()}
     return [each for each in everything if (each.subject, each.version) not in live]

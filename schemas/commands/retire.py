@@ -1,4 +1,4 @@
-"""`skidway schemas delete|undelete`: deletes versions, or restores softly deleted versions."""
+"""`skidway schemas delete|undelete`: deletes versions, or restores soft-deleted versions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ PLAN = ["subject", "version", "id", "now", "then", "referenced_by"]
 
 def register(verbs: Any) -> None:
     """Adds `delete` and `undelete`."""
-    words = (
-        "delete a subject, or one version: softly (readable by id, and can come back) or for ever"
-    )
+    words = "soft-delete a subject or a version (undelete brings it back), or delete it permanently"
     delete = add_verb(verbs, "delete", words, _delete)
     add_subject(delete)
     delete.add_argument("--version", type=int, metavar="N", help="only version N")
     delete.add_argument(
         "--permanent",
         action="store_true",
-        help="delete for ever: once no subject has its id, records with that id cannot be read",
+        help="delete permanently: once no subject has its id, records with that id cannot be read",
     )
     add_plan_options(delete)
-    words = "register again, under the same id, what was softly deleted"
+    words = "register again, under the same id, what was soft-deleted"
     undelete = add_verb(verbs, "undelete", words, _undelete)
     add_subject(undelete)
     undelete.add_argument("--version", type=int, metavar="N", help="only version N")
@@ -50,7 +48,7 @@ def _delete(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"subject": args.subject, "deleted": done, "versions": rows})
     elif done:
-        print(f"deleted {len(rows)} of {args.subject}" + (" for ever" if args.permanent else ""))
+        print(f"deleted {len(rows)} of {args.subject}" + (" permanently" if args.permanent else ""))
     return 0
 
 
@@ -60,7 +58,7 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """Deletes the versions softly. With --permanent, deletes them for ever afterwards, because a
+    """Soft-deletes the versions. With --permanent, then deletes them permanently, because a
     registry demands a soft deletion before a permanent deletion. If the subject has got a version
     that the person has not confirmed, raises SkidwayError instead of the permanent deletion.
     """
@@ -77,8 +75,8 @@ def _carry_out(
         if late:
             named = ", ".join(map(str, sorted(late)))
             raise SkidwayError(
-                f"{args.subject} got version {named} meanwhile: nothing was deleted for ever; "
-                "undelete brings back what was softly deleted."
+                f"{args.subject} got version {named} meanwhile: nothing was deleted permanently; "
+                "undelete brings back what was soft-deleted."
             )
         client.delete_subject(args.subject, permanent=True)
 
@@ -88,7 +86,7 @@ def _undelete(args: argparse.Namespace) -> int:
     _, deleted = _versions(client, args)
     if not deleted:
         which = "" if args.version is None else f" version {args.version}"
-        raise SkidwayError(f"{args.subject}{which} has nothing that was softly deleted.")
+        raise SkidwayError(f"{args.subject}{which} has nothing that was soft-deleted.")
     rows = [_back(client, each, dry_run=args.dry_run) for each in deleted]
     print_rows(rows, ["subject", "version", "id", "back_as_version"], as_json=args.json)
     return 0
@@ -112,7 +110,7 @@ def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
     """Returns the versions that the arguments select, as two ascending lists: first the live
-    versions, then the softly deleted versions."""
+    versions, then the soft-deleted versions."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)
     if args.version is not None:
@@ -130,8 +128,8 @@ def _row(
         "subject": each.subject,
         "version": each.version,
         "id": each.id,
-        "now": "softly deleted" if deleted else "live",
-        "then": "gone" if args.permanent else "softly deleted",
+        "now": "soft-deleted" if deleted else "live",
+        "then": "gone" if args.permanent else "soft-deleted",
         "referenced_by": None if deleted else client.referenced_by(each.subject, each.version),
     }
 
@@ -139,5 +137,5 @@ def _row(
 def _nothing(args: argparse.Namespace, deleted: list[Registered]) -> str:
     which = args.subject if args.version is None else f"{args.subject} version {args.version}"
     if deleted:
-        return f"{which} is softly deleted already; --permanent deletes it for ever."
+        return f"{which} is soft-deleted already; --permanent deletes it permanently."
     return f"{which} is not there."

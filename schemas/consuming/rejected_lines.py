@@ -30,8 +30,9 @@ WITHHELD: Final = b"[withheld]"
 """What agents send in place of a rejected line that may contain secrets."""
 
 ENDS_MAX: Final = 6
-"""A whole line lacks at most this many of the bytes that its record's length counts: GB 18030's
-byte order mark and CRLF. If a record has only a part of its line, more bytes are missing.
+"""A record's length counts the line's byte order mark and terminator, which the record does not
+contain. They have at most this many bytes: four for the mark of GB 18030, and two for CRLF. If more
+bytes are missing, the record has only a part of its line.
 """
 
 NUL_BYTES: Final = "nul-bytes"
@@ -50,7 +51,7 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Whether a rejected line is meant."""
+        """Whether a rejected line is wanted."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)
@@ -70,7 +71,7 @@ class RejectedLines:
         self.repeats = self.unread = 0
 
     def read(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
-        """Yields each line that is meant, once. Raises Unreachable, UsageError."""
+        """Yields each wanted line once. Raises Unreachable, UsageError."""
         (topic,) = existing(self._client, [self._name])
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
@@ -119,8 +120,8 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_cut(document: Mapping[str, Any]) -> bool:
     """Whether a rejected record does not have its whole line: only the beginning, or nothing of it.
-    The envelope of a repaired line is longer than the line, so nothing is known about a line that
-    was rejected again, unless it was withheld.
+    If a repaired line was rejected again, its length is that of its longer envelope, so a cut does
+    not show. Such a line counts as cut only if it was withheld.
     """
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True

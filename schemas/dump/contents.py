@@ -17,7 +17,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A version of a subject. `deleted`: whether the version is softly deleted."""
+    """A version of a subject. `deleted`: whether the version is soft-deleted."""
 
     subject: str
     version: int

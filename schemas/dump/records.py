@@ -2,10 +2,10 @@
 
 The kinds of keys (`keytype`), with the other fields of each key, and the meaning of the value:
 
-    SCHEMA          subject, version      the version; null if it was deleted for ever
+    SCHEMA          subject, version      the version; null if it was deleted permanently
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
-    DELETE_SUBJECT  subject               every version up to `version` was softly deleted
-    CLEAR_SUBJECT   subject               its softly deleted versions were deleted for ever
+    DELETE_SUBJECT  subject               every version up to `version` was soft-deleted
+    CLEAR_SUBJECT   subject               its soft-deleted versions were deleted permanently
     NOOP            -                     nothing; in our dump `maxId`, the highest id ever assigned
 """
 

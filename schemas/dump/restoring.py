@@ -67,8 +67,8 @@ def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Step
 
 
 def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
-    """Returns the versions that are live in the registry now, and that the restore would softly
-    delete."""
+    """Returns the versions that are live in the registry now, and that the restore would
+    soft-delete."""
     return [
         each
         for each in planned.deletions

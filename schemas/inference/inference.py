@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final
 
+from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
 from skidway.schemas.canonical import canonical
 from skidway.schemas.differences import type_name

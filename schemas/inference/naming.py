@@ -12,8 +12,9 @@ RESERVED: Final = frozenset(
         "_partition", "_kafka_offset", "_headers", "dt", "hour",
     }
 )  # fmt: skip
-"""Names that no field of a record may have, in any case: the columns that loaded rows and queries
-have beside the fields. The loader refuses a topic whose schema has such a field."""
+"""Names that no field of a record may have, whether in upper or in lower case: the names of the
+columns that loaded rows and queries have beside the fields. The loader refuses a topic whose schema
+has such a field."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
@@ -26,9 +27,9 @@ def avro_name(text: str) -> str:
 
 
 def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Returns, for each text, a valid name that no other text gets, also in another case, and that
-    is not `reserved`. The first text that is such a name stays unchanged. A reserved name loses its
-    leading `_`, so `@timestamp` becomes `timestamp`."""
+    """Returns a valid name for each text. The names differ even if upper and lower case count as
+    equal, and none is `reserved`. The first text that is such a name stays unchanged. A reserved
+    name loses its leading `_`, so `@timestamp` becomes `timestamp`."""
     texts = [*texts]
     first: dict[str, str] = {}
     for text in texts:

@@ -8,9 +8,11 @@ shapes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Final
+
+from skidway.dataclass import dataclass
 
 SHAPES_MAX: Final = 10_000
 """Inference stores the shapes of at most this many places of a log. It only counts the values at

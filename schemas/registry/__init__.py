@@ -1,8 +1,8 @@
 """The schema registry: Confluent's REST API on a log in ZooKeeper.
 
-Every record contains its schema's id for ever. So the most important rule is that an id never means
-two schemas, whatever crashes. A log, which every registry reads in the same order, guarantees this
-rule:
+Every record permanently contains the id of its schema. So the most important rule is that an id
+never means two schemas, whatever crashes. A log, which every registry reads in the same order,
+guarantees this rule:
 
     /skidway/schemas/log/0000000001   {"change": "VERSION", "subject": "t-value", "version": 1,
                                        "id": 1, "schema": "...", "writer": "...", "time": ...}

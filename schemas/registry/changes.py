@@ -50,7 +50,7 @@ class VersionImported(VersionRegistered):
 
 @dataclass(frozen=True, slots=True)
 class VersionsDeleted:
-    """Versions of a subject were deleted, softly or for ever."""
+    """Versions of a subject were soft-deleted, or deleted permanently."""
 
     subject: str
     versions: tuple[int, ...]

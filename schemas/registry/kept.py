@@ -1,8 +1,8 @@
 """Defines the schema that is stored under an id: its text, and the schemas that it references.
 
 A reference names a version of a subject, and means the schema that this version had when the
-reference was made. The reference contains the id of that schema. So a schema stays readable for
-ever, even if the versions that it references are deleted.
+reference was made. The reference contains the id of that schema. So a schema stays readable
+permanently, even if the versions that it references are deleted.
 """
 
 from __future__ import annotations

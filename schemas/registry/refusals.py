@@ -28,24 +28,24 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """Makes the refusal if the subject does not exist, or if it has only softly deleted versions
+    """The refusal if the subject does not exist, or if it has only soft-deleted versions
     and the request does not ask for deleted versions."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 
 def version_not_found(version: int | str) -> Refusal:
-    """Makes the refusal if the subject does not have this version."""
+    """The refusal if the subject does not have this version."""
     return NotFound(40402, f"Version {version} not found.")
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """Makes the refusal if no schema has this id, or if the subject does not have the schema."""
+    """The refusal if no schema has this id, or if the subject does not have the schema."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 
 
 def subject_was_deleted(subject: str) -> Refusal:
-    """Makes the refusal of a soft deletion if the subject is softly deleted already."""
+    """The refusal of a soft deletion if the subject is soft-deleted already."""
     return NotFound(
         40404,
         f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
@@ -53,14 +53,14 @@ def subject_was_deleted(subject: str) -> Refusal:
 
 
 def subject_not_deleted(subject: str) -> Refusal:
-    """Makes the refusal of a permanent deletion if the subject is not softly deleted yet."""
+    """The refusal of a permanent deletion if the subject is not soft-deleted yet."""
     return NotFound(
         40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
     )
 
 
 def version_was_deleted(subject: str, version: int) -> Refusal:
-    """Makes the refusal of a soft deletion if the version is softly deleted already."""
+    """The refusal of a soft deletion if the version is soft-deleted already."""
     return NotFound(
         40406,
         f"Subject '{subject}' Version {version} was soft deleted. "
@@ -69,7 +69,7 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """Makes the refusal of a permanent deletion if the version is not softly deleted yet."""
+    """The refusal to delete a version permanently that is not soft-deleted yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "
@@ -78,19 +78,19 @@ def version_not_deleted(subject: str, version: int) -> Refusal:
 
 
 def config_not_found(subject: str) -> Refusal:
-    """Makes the refusal if the subject has no level of its own."""
+    """The refusal if the subject has no level of its own."""
     return NotFound(
         40408, f"Subject '{subject}' does not have subject-level compatibility configured"
     )
 
 
 def mode_not_found(subject: str) -> Refusal:
-    """Makes the refusal if the subject has no mode of its own."""
+    """The refusal if the subject has no mode of its own."""
     return NotFound(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
 def reference_not_found(name: str, subject: str, version: int | None) -> Refusal:
-    """Makes the refusal if a schema references a version that does not exist."""
+    """The refusal if a schema references a version that does not exist."""
     which = "latest version" if version is None else f"version {version}"
     return NotFound(
         42201,
@@ -101,7 +101,7 @@ def reference_not_found(name: str, subject: str, version: int | None) -> Refusal
 
 
 def incompatible(subject: str, messages: list[str]) -> Refusal:
-    """Makes the refusal if the schema is incompatible with earlier schemas of the subject."""
+    """The refusal if the schema is incompatible with earlier schemas of the subject."""
     return Refusal(
         409,
         409,
@@ -111,13 +111,13 @@ def incompatible(subject: str, messages: list[str]) -> Refusal:
 
 
 def invalid_schema(why: str) -> Refusal:
-    """Makes the refusal of a text that is no schema, or of a schema that the registry cannot
+    """The refusal of a text that is no schema, or of a schema that the registry cannot
     store."""
     return Refusal(422, 42201, f"Invalid schema: {why}")
 
 
 def invalid_version(version: str) -> Refusal:
-    """Makes the refusal of a version that is neither a number from 1 on nor `latest`."""
+    """The refusal of a version that is neither a number from 1 on nor `latest`."""
     return Refusal(
         422,
         42202,
@@ -127,7 +127,7 @@ def invalid_version(version: str) -> Refusal:
 
 
 def invalid_level(level: object) -> Refusal:
-    """Makes the refusal of a text that is no compatibility level."""
+    """The refusal of a text that is no compatibility level."""
     return Refusal(
         422,
         42203,
@@ -137,7 +137,7 @@ def invalid_level(level: object) -> Refusal:
 
 
 def invalid_mode(mode: object) -> Refusal:
-    """Makes the refusal of a text that is no mode."""
+    """The refusal of a text that is no mode."""
     return Refusal(
         422,
         42204,
@@ -147,12 +147,12 @@ def invalid_mode(mode: object) -> Refusal:
 
 
 def not_permitted(what: str) -> Refusal:
-    """Makes the refusal of an operation that the mode, or this registry, does not allow."""
+    """The refusal of an operation that the mode, or this registry, does not allow."""
     return Refusal(422, 42205, what)
 
 
 def reference_exists(subject: str, version: int) -> Refusal:
-    """Makes the refusal of a request to delete a version that another schema references."""
+    """The refusal of a request to delete a version that another schema references."""
     return Refusal(
         422,
         42206,
@@ -162,7 +162,7 @@ def reference_exists(subject: str, version: int) -> Refusal:
 
 
 def id_does_not_match(known: int, given: int) -> Refusal:
-    """Makes the refusal of an import of a schema under an id, if the subject has the schema under
+    """The refusal of an import of a schema under an id, if the subject has the schema under
     another id."""
     return Refusal(
         422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
@@ -170,62 +170,62 @@ def id_does_not_match(known: int, given: int) -> Refusal:
 
 
 def invalid_subject(subject: str) -> Refusal:
-    """Makes the refusal of a name that no subject can have."""
+    """The refusal of a name that no subject can have."""
     return Refusal(422, 42208, f"The specified subject '{subject}' is not a valid subject")
 
 
 def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
-    """Makes the refusal of a schema that is too large for one node of ZooKeeper."""
+    """The refusal of a schema that is too large for one node of ZooKeeper."""
     return Refusal(
         422, 42209, f"The schema takes {size_bytes} bytes, more than the {limit_bytes} allowed"
     )
 
 
 def malformed(why: str) -> Refusal:
-    """Makes the refusal of a request whose path, query or body does not have the form that the API
+    """The refusal of a request whose path, query or body does not have the form that the API
     demands."""
     return Refusal(400, 400, why)
 
 
 def unsupported_media_type() -> Refusal:
-    """Makes the refusal of a request body of a media type that the registry does not read."""
+    """The refusal of a request body of a media type that the registry does not read."""
     return Refusal(415, 415, "HTTP 415 Unsupported Media Type")
 
 
 def not_acceptable() -> Refusal:
-    """Makes the refusal if the client accepts none of the answer's media types."""
+    """The refusal if the client accepts none of the answer's media types."""
     return Refusal(406, 406, "HTTP 406 Not Acceptable")
 
 
 def foreign_origin(origin: str) -> Refusal:
-    """Makes the refusal of a change that a web page of another site requests."""
+    """The refusal of a change that a web page of another site requests."""
     return Refusal(403, 403, f"A page of {origin} may not change this registry")
 
 
 def unauthorized() -> Refusal:
-    """Makes the refusal of a request without a user, or with a wrong password."""
+    """The refusal of a request without a user, or with a wrong password."""
     return Refusal(401, 401, "HTTP 401 Unauthorized")
 
 
 def too_busy() -> Refusal:
-    """Makes the refusal if there are more requests at once than the registry accepts. The client
+    """The refusal if there are more requests at once than the registry accepts. The client
     may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 
 def body_too_large(limit_bytes: int) -> Refusal:
-    """Makes the refusal of a request body that is larger than the limit. The registry does not read
+    """The refusal of a request body that is larger than the limit. The registry does not read
     this body to its end."""
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 
 def body_too_slow(limit_s: float) -> Refusal:
-    """Makes the refusal of a request body that does not arrive in time. The client may try
+    """The refusal of a request body that does not arrive in time. The client may try
     again."""
     return Refusal(408, 408, f"The request body did not come within {limit_s:g} s")
 
 
 def store_away(why: str) -> Refusal:
-    """Makes the refusal if ZooKeeper is unreachable. The registry still answers reads, and the
+    """The refusal if ZooKeeper is unreachable. The registry still answers reads, and the
     client may try writes again."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

@@ -1,9 +1,9 @@
 """Runs the registry's HTTP server, which is uvicorn, with the limits that uvicorn lacks.
 
-uvicorn itself waits for ever for the head of a request, and for a client that does not read its
-answer. When uvicorn refuses a request, its answer is plain text. In this server, the head of a
-request must arrive within `HEAD_WITHIN_S`, and a client must read a part of its answer at least
-once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections, and every
+uvicorn itself waits without a time limit for the head of a request, and for a client that does not
+read its answer. When uvicorn refuses a request, its answer is plain text. In this server, the head
+of a request must arrive within `HEAD_WITHIN_S`, and a client must read a part of its answer at
+least once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections, and every
 refusal has the registry's form.
 """
 

@@ -45,7 +45,7 @@ class Version:
 @dataclass(slots=True)
 class Subject:
     """The versions of a subject in ascending order. `highest` is the highest number that a version
-    of the subject ever had. Versions that were deleted for ever count, too."""
+    of the subject ever had. Permanently deleted versions count, too."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0
@@ -110,7 +110,7 @@ class RegistryState:
         return self._kept.get(schema_id)
 
     def schema(self, schema_id: int) -> Kept:
-        """Returns the schema of an id that a version uses, even if that version is softly deleted.
+        """Returns the schema of an id that a version uses, even if that version is soft-deleted.
         Raises `NotFound` if no version uses the id."""
         if not self._uses.get(schema_id):
             raise schema_not_found(schema_id)

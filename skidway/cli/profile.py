@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from skidway import settings
+from skidway.dataclass import dataclass
 from skidway.settings import setting
 
 FILE: Final = "SKIDWAY_PROFILE"

@@ -40,7 +40,7 @@ class Lease:
 
     @property
     def renew_at(self) -> float:
-        """The time at which to ask ZooKeeper again. It is so early that the lease does not end if
-        ZooKeeper answers.
+        """The time at which to ask ZooKeeper again. If ZooKeeper then answers, the lease is
+        extended before it ends.
         """
         return self.until - _RENEWED * self._timeout_s

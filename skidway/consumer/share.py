@@ -123,8 +123,8 @@ class Share:
         """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
         ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
 
-        If one request gets no answer, this method sends no further requests. Each of them could
-        also wait for an answer, and the consumer's next stream begins only after this method.
+        If one request gets no answer, this method sends no further requests. Otherwise it would
+        wait for each answer until a time limit, and would delay the consumer's next stream.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")

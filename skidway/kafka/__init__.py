@@ -7,8 +7,8 @@ Reading order, low to high:
     origin          the record header that says which bytes of which file a record came from
     compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
     columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
-                    record_layout, record_encoding, batch_unpacking, record_bounds, record_headers,
-                    record_decoding
+                    record_layout, record_encoding, batch_unpacking, zstd_frames, run_unpacking,
+                    record_bounds, record_headers, record_decoding
     protocol/       requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
     source          which cluster and topic a record was first written to, across mirrors

@@ -29,12 +29,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 import google_crc32c
 
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 
 Readable = bytes | bytearray | memoryview

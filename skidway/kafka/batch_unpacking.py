@@ -1,9 +1,12 @@
-"""Checks and decompresses one whole batch, before its records are decoded."""
+"""Checks and decompresses whole batches, before their records are decoded."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+import numpy as np
+
+from skidway.dataclass import dataclass
 from skidway.kafka.batch import (
     HEADER_BYTES,
     BatchHeader,
@@ -13,7 +16,7 @@ from skidway.kafka.batch import (
     read_header,
 )
 from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, decompress
-from skidway.kafka.record_layout import ARROW_BYTES_MAX, RECORD_BYTES_MIN
+from skidway.kafka.record_layout import ARROW_BYTES_MAX, RECORD_BYTES_MIN, Bools, Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,47 @@ class UnpackedBatch:
         records.
         """
         return self.header.count if self.payload else 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedRun:
+    """Several batches after `unpack`. payload: their records, one batch after the other.
+
+    All other fields are columns with one row for each batch. sizes: the bytes of its records.
+    counts: the number of its records. append_time: whether each of its records has the time
+    max_timestamp. The fields of headers have the names that `BatchHeader` gives them. A run has no
+    batch without records.
+    """
+
+    payload: Readable
+    sizes: Int64s
+    counts: Int64s
+    base_offset: Int64s
+    last_offset_delta: Int64s
+    base_timestamp: Int64s
+    max_timestamp: Int64s
+    append_time: Bools
+
+
+def joined(batches: Sequence[UnpackedBatch]) -> UnpackedRun:
+    """Returns the batches that have records as one run. Raises ValueError if the batches have 2 GiB
+    or more together."""
+    filled = [batch for batch in batches if batch.count]
+    sizes = [len(batch.payload) for batch in filled]
+    if sum(sizes) > ARROW_BYTES_MAX:
+        raise ValueError("record batches of 2 GiB or more cannot be decoded together")
+    headers = [batch.header for batch in filled]
+    one = len(filled) == 1
+    return UnpackedRun(
+        filled[0].payload if one else b"".join([batch.payload for batch in filled]),
+        np.array(sizes, np.int64),
+        np.array([header.count for header in headers], np.int64),
+        np.array([header.base_offset for header in headers], np.int64),
+        np.array([header.last_offset_delta for header in headers], np.int64),
+        np.array([header.base_timestamp for header in headers], np.int64),
+        np.array([header.max_timestamp for header in headers], np.int64),
+        np.array([header.has_log_append_time for header in headers], np.bool_),
+    )
 
 
 def unpack(raw: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> UnpackedBatch:

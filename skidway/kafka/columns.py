@@ -1,26 +1,37 @@
 """Record batches as columns: encodes Arrow and NumPy columns into a batch, and decodes a batch.
 
 This is the public interface of `record_layout` (the form of a record), `record_encoding`,
-`batch_unpacking`, `record_bounds`, `record_headers` and `record_decoding`. No Python object is made
-for each record in either direction, except for headers.
+`batch_unpacking`, `run_unpacking`, `record_bounds`, `record_headers` and `record_decoding`. No
+Python object is made for each record in either direction, except for headers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from skidway.dataclass import dataclass
+from skidway.kafka import origin
 from skidway.kafka.batch import HEADER_BYTES, Codec, CorruptBatch, EncodedBatch, Readable
-from skidway.kafka.batch_unpacking import UnpackedBatch, unpack
+from skidway.kafka.batch_unpacking import UnpackedBatch, UnpackedRun, joined, unpack
 from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
+from skidway.kafka.origin import ORIGIN_BYTES, Origin
 from skidway.kafka.record_decoding import Parsed, cut, parse
 from skidway.kafka.record_encoding import check_columns, records_of
 from skidway.kafka.record_headers import headers_column
-from skidway.kafka.record_layout import RECORD_OVERHEAD_MAX, Bools, Int64s, Origins, Pieces
+from skidway.kafka.record_layout import (
+    ORIGIN,
+    ORIGIN_HEAD,
+    RECORD_OVERHEAD_MAX,
+    Bools,
+    Int64s,
+    Origins,
+    Pieces,
+)
+from skidway.kafka.run_unpacking import Taken, Workspace, unpack_run
 
 __all__ = [
     "RECORD_OVERHEAD_MAX",
@@ -31,14 +42,20 @@ __all__ = [
     "Int64s",
     "Origins",
     "Pieces",
+    "Taken",
     "UnpackedBatch",
+    "UnpackedRun",
+    "Workspace",
     "cuts",
     "decode",
     "decode_batches",
     "decode_headers",
+    "decode_run",
     "encode",
+    "last_origin",
     "sound_batches",
     "unpack",
+    "unpack_run",
 ]
 
 TOGETHER_BYTES: Final = 1 << 20
@@ -109,7 +126,7 @@ def decode(
 
     Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """
-    return _decoded(parse([unpack(raw, limit_bytes)]), with_headers=with_headers)
+    return _decoded(parse(joined([unpack(raw, limit_bytes)])), with_headers=with_headers)
 
 
 def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
@@ -120,13 +137,26 @@ def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
     Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds out which), and
     ValueError if the batches have 2 GiB or more together.
     """
-    return _decoded(parse(batches), with_headers=False)
+    return _decoded(parse(joined(batches)), with_headers=False)
 
 
 def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
     """Decodes everything but keys and values. Raises what `decode_batches` raises."""
-    parsed = parse(batches)
+    return decode_run(joined(batches))
+
+
+def decode_run(run: UnpackedRun) -> HeaderColumns:
+    """The same as `decode_headers`, for batches that `unpack_run` returned."""
+    parsed = parse(run)
     return HeaderColumns(parsed.offsets, parsed.timestamps, parsed.origins, parsed.has_origin)
+
+
+def last_origin(batch: UnpackedBatch) -> Origin | None:
+    """Returns the origin of the batch's last record without decoding the records; None if this
+    record does not end with an origin. All records of an agent's batch have the agent's origin."""
+    if not batch.count or batch.payload[-ORIGIN.itemsize : -ORIGIN_BYTES] != ORIGIN_HEAD:
+        return None
+    return origin.unpack(batch.payload[-ORIGIN_BYTES:])
 
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
@@ -135,7 +165,7 @@ def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch |
     """
     for count, batch in enumerate(batches):
         try:
-            parse([batch])
+            parse(joined([batch]))
         except CorruptBatch as error:
             return count, error
     return len(batches), None

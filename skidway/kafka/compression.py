@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import zlib
 
 import cramjam
 
@@ -28,6 +29,7 @@ DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 _ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
 _LZ4_LEVEL = 1  # levels above 2 take five times as long, and save a tenth of the bytes
 _GZIP_LEVEL = 6
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS  # 16: with the header and the checksum of gzip
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
@@ -57,8 +59,16 @@ def compress(codec: Codec, data: Readable) -> bytes:
     return bytes(data)
 
 
-def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Readable:
+def decompress(
+    codec: Codec,
+    data: Readable,
+    limit_bytes: int = DECOMPRESSED_BYTES_MAX,
+    scratch: bytearray | None = None,
+) -> Readable:
     """Returns the data as it was before compression. For `Codec.NONE`, this is `data` itself.
+
+    scratch: memory that this function may overwrite. With it, small lz4 data needs no fresh memory
+    from the kernel. This function never returns a view of `scratch`.
 
     Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
     longer than `limit_bytes`.
@@ -74,7 +84,13 @@ def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYT
     if codec is Codec.ZSTD:
         return _decompress_zstd(data, limit_bytes)
     if codec is Codec.LZ4:
+        whole = _decompress_small(data, limit_bytes, scratch)
+        if whole is not None:
+            return whole
         return _decompress_reserved(cramjam.lz4, data, limit_bytes, _LZ4_RATIO_MAX)
+    whole = _decompress_member(data, limit_bytes)
+    if whole is not None:
+        return whole
     return _decompress_reserved(cramjam.gzip, data, limit_bytes, _GZIP_RATIO_MAX)
 
 
@@ -104,6 +120,32 @@ def _zstd_content_size(data: Readable) -> int | None:
         return None
     size = int.from_bytes(data[at : at + size_bytes], "little")
     return size + 256 if size_bytes == 2 else size
+
+
+def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
+    """Decompresses lz4 frames in `scratch`. Returns None if they are damaged, or larger than
+    `scratch`: `_decompress_reserved` finds out which."""
+    if scratch is None or len(scratch) > limit_bytes:
+        return None
+    try:
+        size: int = cramjam.lz4.decompress_into(data, scratch)
+    except cramjam.DecompressionError:
+        return None
+    return bytes(memoryview(scratch)[:size])
+
+
+def _decompress_member(data: Readable, limit_bytes: int) -> bytes | None:
+    """Decompresses a gzip stream of one member, as nearly all are. Returns None if the data is
+    anything else, or too large: `_decompress_reserved` finds out what it is. zlib needs a third of
+    the time that cramjam needs for a small stream."""
+    if limit_bytes < 1:  # zlib takes 0 for no limit
+        return None
+    stream = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        found = stream.decompress(data, limit_bytes)
+    except zlib.error:
+        return None
+    return found if stream.eof and not stream.unused_data else None
 
 
 def _decompress_reserved(module: object, data: Readable, limit_bytes: int, ratio: int) -> Readable:

@@ -11,24 +11,21 @@ length fields to go from record to record.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+import numpy.typing as npt
 
 from skidway.kafka import origin
 from skidway.kafka.batch import CorruptBatch
-from skidway.kafka.batch_unpacking import UnpackedBatch
+from skidway.kafka.batch_unpacking import UnpackedRun
 from skidway.kafka.record_layout import ORIGIN, ORIGIN_HEAD, VARINT_BYTES_MAX, Bytes, Int64s
 
 _ORIGIN_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
 
 
-def record_bounds(
-    payload: bytes | bytearray, data: Bytes, batches: Sequence[UnpackedBatch]
-) -> tuple[Int64s, Int64s]:
+def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
     """Returns for every record the position after the record, and the position after the record's
-    length field. `payload` contains the payloads of the batches, one after the other."""
-    ends = _ends_by_origins(payload, data, batches)
+    length field. `data` are the bytes of the run's payload."""
+    ends = _ends_by_origins(data, run)
     if ends is not None:
         try:
             length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
@@ -36,7 +33,7 @@ def record_bounds(
                 return ends, at
         except (IndexError, CorruptBatch):
             pass  # some bytes look like an origin header but are none, so use the lengths
-    ends = _ends_by_lengths(payload, batches)
+    ends = _ends_by_lengths(run)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():
         raise CorruptBatch("a record's length is negative")
@@ -49,52 +46,56 @@ def _begins(ends: Int64s) -> Int64s:
     return begins
 
 
-def _ends_by_origins(
-    payload: bytes | bytearray, data: Bytes, batches: Sequence[UnpackedBatch]
-) -> Int64s | None:
+def _ends_by_origins(data: Bytes, run: UnpackedRun) -> Int64s | None:
     """If every record ends with an origin header, as the records of our agents do, returns the
     position after every record. Otherwise returns None. The caller must compare the positions with
     the lengths of the records, because other bytes may look like an origin header."""
+    payload = run.payload
     if payload[-ORIGIN.itemsize : -origin.ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
     last = len(payload) - ORIGIN.itemsize
     found = np.flatnonzero(data[1 : last + 2] == ORIGIN_HEAD[1])
     words = np.ndarray(last + 1, "<u8", payload, strides=(1,))  # the 8 bytes at each position
     ends = found[words[found] == _ORIGIN_WORD] + ORIGIN.itemsize
-    counts = np.cumsum([batch.count for batch in batches])
+    counts = np.cumsum(run.counts)
     if len(ends) != counts[-1]:
         return None
-    sizes = np.cumsum([len(batch.payload) for batch in batches])
-    return ends if (ends[counts - 1] == sizes).all() else None
+    return ends if (ends[counts - 1] == np.cumsum(run.sizes)).all() else None
 
 
-def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
+def _ends_by_lengths(run: UnpackedRun) -> Int64s:
     """Returns the position after every record. Goes from record to record in a Python loop."""
     ends: list[int] = []
-    found = ends.append
-    at = end = 0
+    begin = 0
     try:
-        for batch in batches:
-            for _ in range(batch.header.count):
-                size = payload[at]
-                if size < 128:
-                    at += 1 + (size >> 1)
-                else:
-                    byte = payload[at + 1]
-                    if byte < 128:
-                        at += 2 + ((size & 126 | byte << 7) >> 1)
-                    else:
-                        at = _long_record_end(payload, at)
-                found(at)
-            end += len(batch.payload)
-            if at != end:
-                raise CorruptBatch("the records do not fill the batch")
+        for count, size in zip(run.counts.tolist(), run.sizes.tolist(), strict=True):
+            _add_ends(bytes(run.payload[begin : begin + size]), count, begin, ends)
+            begin += size
     except IndexError as error:
         raise CorruptBatch("the records end before their count is reached") from error
     return np.array(ends, np.int64)
 
 
-def _long_record_end(payload: bytes | bytearray, at: int) -> int:
+def _add_ends(payload: bytes, count: int, begin: int, ends: list[int]) -> None:
+    """Adds the positions after the records of one batch, whose first record is at `begin`."""
+    at = 0
+    found = ends.append
+    for _ in range(count):
+        size = payload[at]
+        if size < 128:
+            at += 1 + (size >> 1)
+        else:
+            byte = payload[at + 1]
+            if byte < 128:
+                at += 2 + ((size & 126 | byte << 7) >> 1)
+            else:
+                at = _long_record_end(payload, at)
+        found(begin + at)
+    if at != len(payload):
+        raise CorruptBatch("the records do not fill the batch")
+
+
+def _long_record_end(payload: bytes, at: int) -> int:
     """Returns the position after a record whose length field (a varint) has three bytes or more."""
     size = shift = 0
     while payload[at] > 127:
@@ -110,13 +111,22 @@ def _long_record_end(payload: bytes | bytearray, at: int) -> int:
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Returns zigzag varints at many positions, and the positions after them.
 
-    Raises IndexError if a varint lies outside of the data, and CorruptBatch if a varint is too
-    long.
+    Raises IndexError if a varint lies outside of the data or is its last byte (a record never ends
+    with one of these varints), and CorruptBatch if a varint is too long.
     """
-    byte = data[at]
-    number, at = (byte & 127).astype(np.int64), at + 1
-    rows = np.flatnonzero(byte > 127)
-    shift = 7
+    pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
+    found = _SHORT_VARINTS[pairs[at]]
+    number, after = (found >> 2).astype(np.int64), at + (found & 3)
+    rows = np.flatnonzero(found == 0)
+    if len(rows):
+        number[rows], after[rows] = _long_varints(data, at[rows], bytes_max)
+    return number, after
+
+
+def _long_varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
+    number, at = np.zeros(len(at), np.int64), at.copy()
+    rows = np.arange(len(at))
+    shift = 0
     while len(rows):
         if shift >= 7 * bytes_max:
             raise CorruptBatch(f"a number of more than {bytes_max} bytes")
@@ -126,3 +136,16 @@ def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
         rows = rows[byte > 127]
         shift += 7
     return (number.view(np.uint64) >> np.uint64(1)).view(np.int64) ^ -(number & 1), at
+
+
+def _short_varints() -> npt.NDArray[np.int32]:
+    """For every pair of bytes, the varint with which it begins: 4 * number + bytes; 0 if the varint
+    has more than two bytes."""
+    pairs = np.arange(1 << 16, dtype=np.int32)
+    one, two = pairs & 128 == 0, pairs & 0x8080 == 128
+    number = (pairs & 127) | np.where(two, pairs >> 8 << 7, 0)
+    number = (number >> 1) ^ -(number & 1)
+    return np.where(one | two, 4 * number + np.where(one, 1, 2), 0).astype(np.int32)
+
+
+_SHORT_VARINTS = _short_varints()

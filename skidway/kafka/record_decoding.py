@@ -12,22 +12,17 @@ Offset deltas must rise. Bytes that break one of these rules raise `CorruptBatch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.dataclass import dataclass
 from skidway.kafka import origin
-from skidway.kafka.batch import BatchHeader, CorruptBatch, Readable
-from skidway.kafka.batch_unpacking import UnpackedBatch
+from skidway.kafka.batch import CorruptBatch, Readable
+from skidway.kafka.batch_unpacking import UnpackedRun
 from skidway.kafka.record_bounds import record_bounds, varints
 from skidway.kafka.record_headers import headers_in
 from skidway.kafka.record_layout import (
-    ARROW_BYTES_MAX,
     ORIGIN,
     ORIGIN_HEAD,
     VARINT_BYTES_MAX,
@@ -44,7 +39,7 @@ class Parsed:
     """The positions and sizes of all fields in the uncompressed records. A size of -1 means null. A
     record's headers are between `headers_at` and `ends`."""
 
-    payload: bytes | bytearray
+    payload: Readable
     offsets: Int64s
     timestamps: Int64s
     key_at: Int64s
@@ -57,16 +52,13 @@ class Parsed:
     has_origin: Bools
 
 
-def parse(batches: Sequence[UnpackedBatch]) -> Parsed:
-    """Finds all fields in these batches. Raises CorruptBatch if the records of a batch are damaged,
-    and ValueError if the batches have 2 GiB or more together."""
-    filled = [batch for batch in batches if batch.count]
-    if not filled:
+def parse(run: UnpackedRun) -> Parsed:
+    """Finds all fields in these batches. Raises CorruptBatch if the records of a batch are
+    damaged."""
+    if not len(run.counts):
         return _nothing()
-    if sum(len(batch.payload) for batch in filled) > ARROW_BYTES_MAX:
-        raise ValueError("record batches of 2 GiB or more cannot be decoded together")
     try:
-        return _parse_records(filled)
+        return _parse_records(run)
     except IndexError as error:
         raise CorruptBatch("a record's field lies outside of the batch") from error
 
@@ -77,12 +69,10 @@ def _nothing() -> Parsed:
     return Parsed(b"", none, none, none, none, none, none, none, none, None, no_rows)
 
 
-def _parse_records(batches: Sequence[UnpackedBatch]) -> Parsed:
-    payload = batches[0].payload
-    if len(batches) > 1:
-        payload = b"".join([batch.payload for batch in batches])
+def _parse_records(run: UnpackedRun) -> Parsed:
+    payload = run.payload
     data = np.frombuffer(payload, np.uint8)
-    ends, at = record_bounds(payload, data, batches)
+    ends, at = record_bounds(data, run)
     time_delta, at = varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
     offset_delta, at = varints(data, at, VARINT_BYTES_MAX)
     key_size, key_at = varints(data, at, VARINT_BYTES_MAX)
@@ -90,12 +80,11 @@ def _parse_records(batches: Sequence[UnpackedBatch]) -> Parsed:
     header_at = _behind(value_at, value_size)
     if (header_at > ends).any():
         raise CorruptBatch("a record's key or value is longer than the record")
-    headers = [batch.header for batch in batches]
     origins, has_origin = _origins(payload, header_at, ends)
     return Parsed(
         payload,
-        _offsets(headers, offset_delta),
-        _timestamps(headers, time_delta),
+        _offsets(run, offset_delta),
+        _timestamps(run, time_delta),
         key_at,
         key_size,
         value_at,
@@ -107,26 +96,22 @@ def _parse_records(batches: Sequence[UnpackedBatch]) -> Parsed:
     )
 
 
-def _offsets(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
-    counts = np.array([header.count for header in headers], np.int64)
-    ends = np.cumsum(counts)
-    begins = ends - counts
-    rises = np.diff(delta) > 0
+def _offsets(run: UnpackedRun, delta: Int64s) -> Int64s:
+    ends = np.cumsum(run.counts)
+    begins = ends - run.counts
+    rises = delta[1:] > delta[:-1]
     rises[begins[1:] - 1] = True  # from batch to batch, deltas need not rise
-    highest = np.array([header.last_offset_delta for header in headers], np.int64)
+    highest = run.last_offset_delta
     if not rises.all() or (delta[begins] < 0).any() or (delta[ends - 1] > highest).any():
         raise CorruptBatch("offsets of records do not rise inside of the batch's range")
-    return np.repeat(np.array([header.base_offset for header in headers], np.int64), counts) + delta
+    return np.repeat(run.base_offset, run.counts) + delta
 
 
-def _timestamps(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
-    counts = [header.count for header in headers]
-    base = np.array([header.base_timestamp for header in headers], np.int64)
-    found = np.repeat(base, counts) + delta  # overflow wraps, as in Java
-    if any(header.has_log_append_time for header in headers):
-        appended = np.repeat([header.has_log_append_time for header in headers], counts)
-        highest = np.array([header.max_timestamp for header in headers], np.int64)
-        found = np.where(appended, np.repeat(highest, counts), found)
+def _timestamps(run: UnpackedRun, delta: Int64s) -> Int64s:
+    found = np.repeat(run.base_timestamp, run.counts) + delta  # overflow wraps, as in Java
+    if run.append_time.any():
+        appended = np.repeat(run.append_time, run.counts)
+        found = np.where(appended, np.repeat(run.max_timestamp, run.counts), found)
     return found
 
 
@@ -157,44 +142,61 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
     return values
 
 
-def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
+def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
     """Returns the origins of all records. The headers of record i are between the positions `at[i]`
     and `ends[i]`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
-    rows = np.zeros(count, ORIGIN)
-    if ours.any():
-        # Item i of the window consists of the 37 bytes that begin at byte i of the payload. Items
-        # overlap. With this window, one indexing operation copies the headers of all our records.
-        window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
-        rows[ours] = window[at[ours]]
-        ours &= rows["head"] == ORIGIN_HEAD
+    if ours.all():
+        columns, ours = _origins_at(payload, at)
+    else:
+        rows = np.flatnonzero(ours)
+        columns = np.zeros((4, count), np.int64)
+        columns[:, rows], ours[rows] = _origins_at(payload, at[rows])
     others = ~ours
     if others.any():
-        rows[others] = 0
+        columns[:, others] = 0
         data = np.frombuffer(payload, np.uint8)
         none = (ends - at == 1) & (data[np.minimum(at, len(data) - 1)] == 0)
         for row in np.flatnonzero(others & ~none).tolist():
-            ours[row] = _read_headers(payload, int(at[row]), int(ends[row]), rows, row)
-    if not ours.any():
-        return None, ours
-    columns = [rows[name].astype(np.int64) for name in ("agent", "file", "first", "length")]
-    ours &= (columns[0] >= 0) & (columns[1] >= 0) & (columns[2] >= 0)
-    for column in columns:
-        column[~ours] = 0
+            found = _read_headers(payload, int(at[row]), int(ends[row]))
+            if found is not None:
+                columns[:, row], ours[row] = found, True
+        if not ours.any():
+            return None, ours
+    negative = (columns[:3] < 0).any(axis=0)
+    if negative.any():
+        ours &= ~negative
+        columns[:, negative] = 0
     return Origins(*columns), ours
 
 
-def _read_headers(
-    payload: bytes | bytearray, at: int, end: int, rows: npt.NDArray[Any], row: int
-) -> bool:
-    """Reads a record's headers one by one. Stores the last valid origin in `rows[row]`. Returns
-    whether there was a valid origin."""
-    found = False
+def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
+    """Returns the four columns of the headers that begin at these positions, and whether each of
+    them is an origin. Each header has 37 bytes."""
+    if not len(at):
+        return np.zeros((4, 0), np.int64), np.zeros(0, np.bool_)
+    size = len(payload)
+    # Items of these two windows overlap: item i consists of the 8 or 4 bytes from byte i on.
+    words = np.ndarray(size - 7, "<u8", payload, strides=(1,))
+    halves = np.ndarray(size - 3, ">u4", payload, strides=(1,))
+    ours = words[at] == _HEAD_WORD
+    ours &= words[at + 1] == _HEAD_WORD_FROM_1
+    columns = np.empty((4, len(at)), np.int64)
+    for row, place in enumerate((9, 17, 25)):
+        columns[row] = words[at + place].byteswap().view(np.int64)
+    columns[3] = halves[at + 33]
+    return columns, ours
+
+
+def _read_headers(payload: Readable, at: int, end: int) -> origin.Origin | None:
+    """Reads a record's headers one by one. Returns the last valid origin; None if there is none."""
+    found = None
     for key, value in headers_in(payload, at, end):
         if key == origin.ORIGIN_HEADER and value is not None:
-            unpacked = origin.unpack(value)
-            if unpacked is not None:
-                rows[row] = (b"", *unpacked)
-                found = True
+            found = origin.unpack(value) or found
     return found
+
+
+_HEAD_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
+_HEAD_WORD_FROM_1 = int.from_bytes(ORIGIN_HEAD[1:9], "little")

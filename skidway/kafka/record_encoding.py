@@ -8,13 +8,13 @@ record's key, value and headers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.dataclass import dataclass
 from skidway.kafka.record_layout import (
     ARROW_BYTES_MAX,
     ORIGIN,

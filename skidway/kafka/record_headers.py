@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.batch import CorruptBatch, Readable
 from skidway.kafka.record_layout import VARINT_BYTES_MAX, Int64s
 
 COLUMN = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -27,7 +27,7 @@ class Header(NamedTuple):
     value: bytes | None
 
 
-def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header]:
+def headers_in(payload: Readable, at: int, end: int) -> Iterator[Header]:
     """Yields the headers of one record. Raises CorruptBatch if the headers do not fill
     payload[at:end] exactly."""
     count, at = _varint(payload, at, end)
@@ -47,7 +47,7 @@ def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header
         raise CorruptBatch("a record's headers do not fill it")
 
 
-def headers_column(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> pa.Array:
+def headers_column(payload: Readable, at: Int64s, ends: Int64s) -> pa.Array:
     """Returns the headers of many records as a column of the type `COLUMN`. A record without
     headers is null, as in Spark's own Kafka source. Bytes of a key that are not UTF-8 are replaced.
     """
@@ -60,7 +60,7 @@ def headers_column(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> pa.A
     return pa.array(rows, COLUMN)
 
 
-def _varint(payload: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
+def _varint(payload: Readable, at: int, end: int) -> tuple[int, int]:
     """Returns one zigzag varint, and the position after it."""
     number = 0
     for shift in range(0, 7 * VARINT_BYTES_MAX, 7):

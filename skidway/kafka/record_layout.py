@@ -11,13 +11,13 @@ Source: KIP-98 (format of records), Kafka's message format documentation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skidway.dataclass import dataclass
 from skidway.kafka import origin
 
 Int64s = npt.NDArray[np.int64]

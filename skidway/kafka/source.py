@@ -10,9 +10,9 @@ recognize repeated records, of the audit's counts, and of the loader's manifests
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 if TYPE_CHECKING:

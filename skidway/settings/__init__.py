@@ -43,7 +43,7 @@ from skidway.settings.gathering import Tree, gather, merge
 from skidway.settings.source import read_file, read_override, text_of
 from skidway.settings.spec import REQUIRED, setting
 
-__all__ = ["REQUIRED", "SettingDoc", "documented", "example", "load", "peek", "setting"]
+__all__ = ["REQUIRED", "SettingDoc", "documented", "example", "load", "path_of", "peek", "setting"]
 
 DEFAULT_DIRECTORY = Path("/etc/skidway")
 
@@ -63,7 +63,7 @@ def load(
     Without `config` the file is `<directory>/<program>.yml`, if `program` is given and the file
     exists. A file that `config` names must exist.
     """
-    path = _path(config, program, directory)
+    path = path_of(config, program, directory)
     tree: Tree = {} if path is None else gather(cls, read_file(path))
     for override in overrides:
         merge(tree, gather(cls, read_override(override)))
@@ -83,7 +83,7 @@ def peek(
     configuration was refused.
     """
     found = None
-    path = _path(config, program, directory)
+    path = path_of(config, program, directory)
     if path is not None:
         with contextlib.suppress(ConfigurationRefused):
             found = text_of(read_file(path), key)
@@ -93,6 +93,15 @@ def peek(
     return found
 
 
+def path_of(
+    config: Path | None, program: str | None, directory: Path = DEFAULT_DIRECTORY
+) -> Path | None:
+    """Returns the file that `load` reads with the same arguments; None if it reads none."""
+    if config is None and program is not None and (directory / f"{program}.yml").exists():
+        return directory / f"{program}.yml"
+    return config
+
+
 def _where(path: Path | None, program: str | None, directory: Path) -> str:
     """Where settings come from, for the message about a missing key."""
     if path is not None:
@@ -100,9 +109,3 @@ def _where(path: Path | None, program: str | None, directory: Path) -> str:
     if program is None:
         return "the settings"
     return f"the settings (no --config is given, and {directory / program}.yml is not here)"
-
-
-def _path(config: Path | None, program: str | None, directory: Path) -> Path | None:
-    if config is None and program is not None and (directory / f"{program}.yml").exists():
-        return directory / f"{program}.yml"
-    return config

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from skidway.dataclass import dataclass
 from skidway.settings.spec import REQUIRED, Kind, Shape, Spec, specs
 
 COMMENT_COLUMNS = 98

@@ -6,11 +6,11 @@ later error can name the place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})

@@ -8,10 +8,11 @@ import functools
 import types
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from skidway.dataclass import dataclass
 
 
 class Required(Enum):

@@ -18,8 +18,8 @@ What the units have in common:
   itself begins with the checks of `validate`. The unit skidway-loader-resident.service does not
   restart after status 2 (usage error) either, because a drop-in may set an invalid value for the
   time between the loader's runs.
-- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart. After any
-  status other than 0, the unit stays failed until a later run succeeds.
+- Units that a timer starts (the load, the recount, the samples) are `Type=oneshot` without a
+  restart. After any status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
   which the timer or a person starts. The unit skidway-loader-resident.service keeps running, and
   begins one run after the other. Both units have the same user, state and protection.

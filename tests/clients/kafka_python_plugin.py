@@ -28,7 +28,8 @@ class ExternalService:
 
 
 class SpawnedService:
-    """A broker that the tests would start; no test that runs here starts one."""
+    """In kafka-python's own module, this class starts a broker. Here every test uses the running
+    broker, so this class refuses to start one."""
 
     def __init__(self, *arguments: object) -> None:
         raise RuntimeError("these tests run against one broker that is there already")

@@ -11,7 +11,8 @@ from __future__ import annotations
 import pytest
 
 from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
-from support.fleet_inventory import OUTPUT, SOURCES
+from support.fleet_inventory import OUTPUT, SERVER, SOURCES
+from support.fleet_prometheus import PrometheusOnHost
 from support.fleet_verdict import loaded_to_the_end, pressed_once
 from support.hosts import Host
 from support.processes import eventually
@@ -109,6 +110,56 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     pressed_once(fleet, "first", last)
+
+
+def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
+    """site.yml adds rules and targets to the Prometheus of the group `monitoring`. The playbook
+    names the programs that this Prometheus cannot reach. When these programs serve metrics to other
+    hosts, every target answers, no rule fails, and a second run changes nothing."""
+    played = ["--limit", "agents:monitoring"]
+    prometheus = PrometheusOnHost(fleet.server)
+    prometheus.start()
+    groups = fleet.inventory["all"]["children"]
+    groups["monitoring"] = {"hosts": {SERVER: {}}}
+    fleet.control.write(fleet.inventory)
+    said = fleet.control.succeed("site", *played).output
+    assert "server cannot scrape 2 of the programs agent" in " ".join(said.split())
+    eventually(lambda: prometheus.up() == on_the_server(1), within_s=90, what="targets answer")
+
+    agents = groups["agents"]["vars"]
+    opened = {**agents["agent_settings"], "metrics.listener": "0.0.0.0:9101"}
+    groups["agents"]["vars"] = {**agents, "agent_settings": opened}
+    fleet.control.write(fleet.inventory)
+    fleet.control.succeed("site", *played)
+    everything = on_the_server(1) | {
+        ("skidway-agent", f"{host.name}:9101"): 1 for host in fleet.applications
+    }
+    eventually(lambda: prometheus.up() == everything, within_s=90, what="agents answer")
+    assert prometheus.rules_that_fail() == []
+    assert not fleet.control.succeed("site", *played).changed
+
+
+def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
+    """If an agent stops, Prometheus' rules see it: SkidwayAgentDown names the host, and waits for
+    its five minutes. When the agent runs again, nothing is left of the alert."""
+    host, prometheus = fleet.applications[1], PrometheusOnHost(fleet.server)
+    host.run("systemctl stop skidway-agent")
+    waits = {("SkidwayAgentDown", f"{host.name}:9101")}
+    eventually(lambda: prometheus.alerts() >= waits, within_s=90, what="the alert")
+    host.run("systemctl start skidway-agent")
+    eventually(lambda: not prometheus.alerts() & waits, within_s=90, what="no alert")
+
+
+def on_the_server(up: int) -> dict[tuple[str, str], int]:
+    """The jobs and instances of the targets on the server."""
+    ports = {
+        "zookeeper": 9106,
+        "broker": 9102,
+        "registry": 9103,
+        "audit": 9104,
+        "audit-count": 9114,
+    }
+    return {(f"skidway-{name}", f"{SERVER}:{port}"): up for name, port in ports.items()}
 
 
 @promise("6 two ways")
@@ -340,7 +391,7 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
 
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     """uninstall.yml drains each agent. Then it removes programs, units, configuration and limits,
-    but no data."""
+    but no data. Prometheus continues to run without rules and targets of Skidway."""
     data = {
         fleet.server: f"ls {OUTPUT}/_skidway/*/*.json /var/lib/skidway/broker/nginx-0/*.log",
         **dict.fromkeys(fleet.applications, "ls /var/lib/skidway/agent/*.db"),
@@ -355,3 +406,7 @@ def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
         assert left <= {"/var/lib/skidway", "/var/log/skidway", f"{OUTPUT}/_skidway"}, left
         assert not host.read("systemctl list-units --all --no-legend 'skidway*'")
         assert not host.read("pgrep --list-full -f '[/]opt/skidway' || :")
+    assert not fleet.server.run(
+        "grep -i skidway /etc/prometheus/prometheus.yml", check=False
+    ).stdout
+    eventually(lambda: PrometheusOnHost(fleet.server).up() == {}, within_s=90, what="no target")

@@ -118,8 +118,8 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """If the last line of a file has no line ending, the agent sends the line when the file has not
-    grown for a while. Text that is added to this line later becomes another row."""
+    """If the last line of a file has no line terminator, the agent sends the line when the file has
+    not grown for a while. Text that is added to this line later becomes another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()

@@ -1,8 +1,8 @@
 """One agent reads logs of many formats at the same time, and is killed in the middle. Every line of
 every log is a row, a rejected line, or a line that a rule left out, and the audit says so.
 
-The lines are those of real logs (tests/data). Python's modules csv, json and re, and the fields
-that the Loghub project found in the logs, say which rows must come.
+The lines are those of real logs (tests/data). The expected rows come from Python's modules csv,
+json and re, and from the fields that the Loghub project found in the logs.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ IP = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)")
 class Log:
     """A log in one format.
 
-    - settings: of the agent's source, without topic and paths.
+    - settings: the settings of the agent's source, without topic and paths.
     - path: where the log is, below the folder of its topic.
     - head, tail: the log's bytes before and after the kill.
     - rows: the fields that each row must have, in order.
     - rejects: the texts of the rejected lines.
-    - filtered: how many lines each rule leaves out; None if only the hash of the lines says it.
+    - filtered: how many lines each rule leaves out; None if this depends on the hash of the lines.
     """
 
     settings: dict[str, Any]
@@ -54,7 +54,7 @@ class Log:
 
 
 def log_of(settings: dict[str, Any], data: bytes, *rest: Any, cut: int = 0, **more: Any) -> Log:
-    """A log that is cut at a position, or in the middle of its bytes, inside a line."""
+    """A log whose bytes are divided inside a line: at the position `cut`, or in the middle."""
     cut = cut or len(data) // 2
     return Log(settings, data[:cut], data[cut:], *rest, **more)
 
@@ -65,7 +65,7 @@ def truth(name: str) -> list[dict[str, str]]:
 
 
 def lines_of(name: str) -> list[str]:
-    """The first lines of a log, with their line ends."""
+    """The first lines of a log, with their line terminators."""
     return (LOGS / f"{name}.log").read_bytes().decode().splitlines(keepends=True)[:LINES]
 
 
@@ -126,7 +126,7 @@ def jsonl(folder: Path) -> Log:
 
 
 def delimited() -> Log:
-    """Values with a delimiter, quotation marks and a header."""
+    """Lines of values between delimiters, with quotation marks and a header."""
     path = LOGS / "hadoop.truth.csv"
     text = "".join(path.read_text().splitlines(keepends=True)[: LINES + 1])
     header = text.splitlines()[0]
@@ -139,7 +139,7 @@ def delimited() -> Log:
         "parser": {"type": "csv", "columns": names, "header": header, "types": {"id": "int"}},
         "timestamp": {"fields": ["date", "time"], "format": "%Y-%m-%d %H:%M:%S,%f"},
     }
-    return log_of(settings, text.encode(), rows, [header])
+    return log_of(settings, text.encode(), rows, [], {"csv header": 1})
 
 
 def logfmt() -> Log:
@@ -194,7 +194,7 @@ def wide() -> Log:
 
 
 def shaped() -> Log:
-    """A log of which rules leave out records, and in which they mask addresses."""
+    """A log for which rules leave out some records and mask addresses."""
     shape = """
         drop message starts with "pam_unix" as pam
         sample 1/3 where message contains "[preauth]" as preauth
@@ -309,7 +309,7 @@ def rows_of(told: Told, topic: str) -> list[dict[str, Any]]:
 
 
 def filtered_of(told: Told, name: str) -> dict[str, int]:
-    """How many records the audit says that each rule left out."""
+    """How many records each rule left out, according to the audit."""
     (topic,) = (each for each in told.report["topics"] if each["topic"] == name)
     return {each["rule"]: each["records"] for each in topic["filtered_by_rule"]}
 
@@ -317,8 +317,8 @@ def filtered_of(told: Told, name: str) -> dict[str, int]:
 @promise("all programs", "2 ledger")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> None:
-    """The number of lines is the number of rows, rejected lines and lines that rules left out, and
-    the bytes of all of them together are the bytes of the log."""
+    """The number of lines is the sum of the numbers of rows, rejected lines and lines that rules
+    left out. Together, these have as many bytes as the log."""
     log, rows = told.logs[name], rows_of(told, name)
     rejected = rows_of(told, f"{name}.rejected")
     out = filtered_of(told, name)
@@ -340,7 +340,7 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
     """Each row has the fields that independent parsers found in its line, in the order of the
-    lines. If a rule keeps a share of the lines, the rows are some of these."""
+    lines. If a rule keeps only a share of the lines, the rows are a part of these lines."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():
@@ -352,7 +352,7 @@ def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> 
 
 
 def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row that are to be compared. Maps come as lists of pairs."""
+    """The fields of a row that are to be compared. A map becomes a list of pairs."""
     return {
         name: dict(row[name]) if isinstance(value, dict) else row[name]
         for name, value in wanted.items()
@@ -361,8 +361,8 @@ def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) -> None:
-    """A line that does not fit is in the topic for rejected lines, with its text, which the masks
-    of its source have changed."""
+    """A line that does not fit is in the topic for rejected lines, with its text. Only the masks of
+    its source have changed this text."""
     found = [row["line"] for row in rows_of(told, f"{name}.rejected")]
     texts = [line.decode().rstrip("\r\n") if isinstance(line, bytes) else line for line in found]
     assert texts == told.logs[name].rejects
@@ -370,9 +370,9 @@ def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) ->
 
 @promise("6 filtered", "6 complete before a time")
 def test_the_audit_calls_all_of_it_complete(told: Told) -> None:
-    """The report counts as many records as rows in every tier, in complete buckets. `skidway audit
-    complete` says yes for the first two hours of a topic, and counts exactly the rows of this time,
-    also if rules left out records."""
+    """All buckets are complete, and the report shows as many records in every tier as there are
+    rows. `skidway audit complete` answers yes for the first two hours of a topic, and counts
+    exactly the rows of this time, even if rules left out records."""
     counted: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for bucket in told.report["buckets"]:
         for place in bucket["places"]:

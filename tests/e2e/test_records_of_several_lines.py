@@ -1,5 +1,5 @@
-"""Each record of several lines, and each record of a container's log, becomes one row. This is so
-even if the agent is killed while the records are being written.
+"""Each record of several lines, and each record of a container's log, becomes one row, even if the
+agent is killed while the records are being written.
 """
 
 from __future__ import annotations

@@ -15,11 +15,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from skidway.agent.settings import SourceSettings
 from skidway.audit.counts import bucket
+from skidway.audit.counts.content import content_sums
 from skidway.audit.topic.messages import Announcement, Certainty, Delta, Loss, Seal
+from skidway.audit.topic.sample import Sample
 from skidway.kafka.types import TopicPartition
 from support import agent_world
 from support.agent_schedule import (
@@ -40,6 +44,7 @@ pytestmark = pytest.mark.model
 
 GENERATIONS = 2
 LINES_MAX = 4
+SAMPLED: dict[str, Any] = {"sample_ranges": 6, "sample_interval_ms": 3_000}
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
@@ -57,7 +62,8 @@ class Growing(Schedule):
             source(
                 PATTERNS[0], partitioning, self.path, lines_max=self.lines_max,
                 encoding=self.encoding,
-            )
+            ),
+            **SAMPLED,
         )  # fmt: skip
         world = World(configured, partitions=2)
         world.brokers = Watched(self)
@@ -65,6 +71,7 @@ class Growing(Schedule):
         self.uncertain: set[str] = set()
         self.announced: set[int] = set()
         self.closed: dict[int, int] = {}
+        self.samples: dict[tuple[int, int], Sample] = {}
 
     # --- events -------------------------------------------------------------------------------
 
@@ -136,7 +143,7 @@ class Growing(Schedule):
         other = SourceSettings(topic="others", paths=["/other/*"])
         sources = self.random.choice([[own], [other, own], [own, other]])
         idle_ms = self.random.choice([100, 1_000])
-        self.world.reload(settings(*sources, idle_flush_ms=idle_ms, max_open_files=8))
+        self.world.reload(settings(*sources, idle_flush_ms=idle_ms, max_open_files=8, **SAMPLED))
         self.say(f"reload {len(sources)} sources, {pattern}, {idle_ms} ms")
 
     def start(self) -> None:
@@ -147,7 +154,8 @@ class Growing(Schedule):
                 source(
                     pattern, self.partitioning, self.path, lines_max=lines_max,
                     encoding=self.encoding,
-                )
+                ),
+                **SAMPLED,
             )  # fmt: skip
         super().start()
         self.say("start")
@@ -165,6 +173,9 @@ class Growing(Schedule):
                     self.uncertain.update(self.cells_between(loss.file, loss.first, loss.end))
         if isinstance(message, Seal):
             self.check_seal(message)
+        if isinstance(message, Sample):
+            known = self.samples.setdefault((message.period, message.number), message)
+            assert known == message, "a drawn range was told twice"
 
     def check_seal(self, seal: Seal) -> None:
         """A seal contains a time W, up to which the agent has counted all lines. Asserts that every
@@ -187,6 +198,31 @@ class Growing(Schedule):
     def finish(self) -> None:
         self.settle()
         self.check_rows()
+        self.check_samples()
+
+    def check_samples(self) -> None:
+        """Asserts that the brokers have every record that a sample names, with the content that the
+        sample says, and no other record in the sampled bytes."""
+        sums: dict[tuple[str, int, int], set[bytes]] = {}
+        for topic in (TOPIC, f"{TOPIC}.rejected"):
+            found = self.world.brokers.records(topic)
+            numbers = [[x.timestamp for x in found], [x.length for x in found]]
+            times, lengths = (np.array(each, np.int64) for each in numbers)
+            datums = pa.array([x.value[5:] for x in found], pa.binary())
+            for record, each in zip(found, content_sums(times, lengths, datums), strict=True):
+                sums.setdefault((topic, record.file, record.first), set()).add(each)
+        for sample in self.samples.values():
+            told = {
+                (part.source.topic, sample.file, first): {each}
+                for part in sample.parts
+                for first, each in zip(part.firsts, part.sums, strict=True)
+            }
+            inside = {
+                key: each
+                for key, each in sums.items()
+                if key[1] == sample.file and sample.first <= key[2] < sample.end
+            }
+            assert sample.gone or told == inside, sample
 
     def check_rows(self) -> None:
         rows, straddles, sums = self.load()
@@ -236,14 +272,15 @@ class Watched(Brokers):
 EVERYTHING_SURE = frozenset({"growth", "settings"})
 
 
-@promise("2 intent")
+@promise("2 intent", "6 content")
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 @pytest.mark.parametrize("block", range(3))
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
     """No line is lost or doubled because of kills, new partitions or changed settings, and the
-    agent's counts are equal to the counts of the rows."""
+    agent's counts are equal to the counts of the rows. What samples say is what the brokers
+    have."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -269,7 +306,7 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
         run(seed, partitioning, EVERYTHING_SURE | {"multiline"})
 
 
-@promise("2 ledger")
+@promise("2 ledger", "6 content")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, seeds: Seeds) -> None:
     """If a truncation, a deletion or a power loss destroys lines, only these lines are lost, and

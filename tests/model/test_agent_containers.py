@@ -97,7 +97,7 @@ class Container(Schedule):
         yield from self.of_agent((self.reload, 1))
 
     def write(self) -> None:
-        """Writes a few lines of the runtime. The last one may be cut before its text."""
+        """Writes a few lines of the runtime. The last line may be cut before its text."""
         data = self.rest
         self.rest = b""
         for _ in range(self.random.randint(1, 3)):
@@ -106,7 +106,7 @@ class Container(Schedule):
             for at in range(count):
                 is_last = at == count - 1 and self.random.random() < 0.8
                 data += self.line(stream, is_last)
-        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # behind the time of the last line
+        cut = data.rfind(b"\n", 0, -1) + 1 + 34  # after the time of the last line
         if self.random.random() < 0.2 and "patient" not in self.faults:
             data, self.rest = data[:cut], data[cut:]
         self.world.files.append(PATH, data)
@@ -250,8 +250,8 @@ def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -
 
 
 def test_the_schedules_find_streams_that_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the agent joins parts of two streams, the same schedules lead to an error, and the model
-    notices this."""
+    """If the agent is changed so that it joins parts of two streams, the same schedules make the
+    model's check fail."""
     monkeypatch.setattr(containers, "_differs", lambda lines: np.zeros(len(lines.streams), bool))
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(15_000, 15_100), "file", "")

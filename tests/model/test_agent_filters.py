@@ -1,10 +1,10 @@
 """The real agent runs under random schedules with rules that leave out records (`drop`, `keep` and
 `sample`). After a restart, the agent may have other rules.
 
-The schedule notes each record that a rule left out, when the agent takes over the batches that its
-press (the step that makes records from lines) has made. At the end, every line is either in the
-brokers' logs once, or was left out once. For each rule, the agent's deltas (messages with counts)
-count exactly the records that the rule left out.
+The agent's press (the step that makes records from lines) makes batches. When the agent takes these
+batches, the schedule notes each record that a rule left out. At the end, every line is either in
+the brokers' logs once, or was left out once. For each rule, the agent's deltas (messages with
+counts) count exactly the records that the rule left out.
 """
 
 from __future__ import annotations

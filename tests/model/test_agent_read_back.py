@@ -191,7 +191,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # refused batches may wait one after the other, not all at once
+        if "refuse" in self.faults:  # refused batches may each wait in turn
             self.settle()
         self.publish()
         self.check_end()
@@ -206,9 +206,8 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes if the promised part of the file is unchanged. The promised part
-        consists of the bytes for which there are intents, that is, durable notes about bytes to
-        send. Bytes after the promised part may be replaced without a new file id."""
+        """Remembers a file's bytes if the bytes of its intents (durable notes about bytes to send)
+        are unchanged. Bytes after the last intent may be replaced without a new file id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 

@@ -1,12 +1,12 @@
 """The real agent runs under random schedules with the settings that leave bytes out or close files:
 `start_at: end`, `ignore.older.ms` and `close.inactive.ms`.
 
-Logs exist before the agent starts, grow, stand still for an hour, and are rotated and deleted.
-Starts and reloads change the settings and add directories. At each look of the agent, the model
-decides by the settings from which position each file must be read (`Log.begin`). In the end, each
-line behind this position is delivered once, or declared lost because the host deleted it. No other
-line is delivered. The announcement of each file names this position, and the agent counts exactly
-the files that it leaves alone because they are too old.
+Logs exist before the agent starts, grow, do not change for an hour, and are rotated and deleted.
+Starts and reloads change the settings and add directories. At each look (scan for files) of the
+agent, the model uses the settings to decide from which position each file must be read
+(`Log.begin`). In the end, each line after this position is delivered once, or declared lost because
+the host deleted it. No other line is delivered. The announcement of each file names this position.
+The agent's count of ignored old files is exact.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ PATHS = ("/log/a.log", "/log/b.log", "/srv/c.log", "/opt/d.log")
 DIRECTORIES = ("/log", "/srv", "/opt")
 OLDER_MS = 3_600_000
 LONG_S = 4_000.0
-"""A file that stands still for so long is too old."""
+"""A file that has not changed for this long is too old."""
 
 
 @dataclass(eq=False)
 class Log:
-    """A file of the host, and what the settings say about it.
+    """A file of the host, and how the agent must treat it according to the settings.
 
     - path: where the file is; base: where its program wrote it.
     - begin: the position from which the agent must read the file; None as long as the agent must
-      leave it alone. due_ms: when a look decided this.
+      ignore the file. due_ms: the time at which `begin` was set.
     - is_old: the last look found that the file is too old.
-    - is_free: the agent may read the file or leave it alone, because it was rotated before the
+    - is_free: the agent may read the file or ignore it, because the file was rotated before the
       first look.
     - seen_ns: the file's time of change at the last look.
     """
@@ -90,9 +90,9 @@ class Skipping(Schedule):
         self.since_ms: int | None = None
         self.now_ms: int | None = None  # the time of this process's last look
         self.uncertain: set[str] = set()
-        self.unsure: set[str] = set()  # lines of which nothing may show that they existed
+        self.unsure: set[str] = set()  # lines that may have left no trace
         self.has_deleted = False
-        self.has_unseen = False  # a log was made and rotated before a look: the agent may doubt
+        self.has_unseen = False  # a log came and was rotated between two looks
 
     # --- events -------------------------------------------------------------------------------
 
@@ -138,8 +138,8 @@ class Skipping(Schedule):
         return text.encode("utf-16-be" if is_big_endian(log.file.data) else "utf-16-le")
 
     def rotate(self) -> None:
-        """Renames a log. Its program writes the next log at once if patterns do not match the names
-        of rotated files, as otherwise a look could find no file at the path."""
+        """Renames a log. If no pattern matches the names of rotated files, the log's program writes
+        the next log at once, because otherwise a look could find no file at the path."""
         log = self.at(self.random.choice(PATHS))
         if log is None:
             return
@@ -248,7 +248,7 @@ class Skipping(Schedule):
     # --- what the settings say ----------------------------------------------------------------
 
     def look(self) -> None:
-        """Decides about all files, at the same moment as the agent."""
+        """Decides about all files, at the moment of the agent's look."""
         self.now_ms = self.world.clock.time_ms()
         for log in self.logs:
             if log.is_gone or os.path.dirname(log.base) not in DIRECTORIES[: self.directories]:
@@ -268,8 +268,8 @@ class Skipping(Schedule):
         return is_there and ("narrow" not in self.faults or path.endswith(".log"))
 
     def judge(self, log: Log, now_ms: int | None) -> None:
-        """Decides about a file at a path that a pattern matches. `now_ms` is None before the first
-        look of a process, which decides about the age of files."""
+        """Decides about a file at a path that a pattern matches. now_ms: the time of the process's
+        last look; None before the first look. The age of files is decided only at looks."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -286,8 +286,8 @@ class Skipping(Schedule):
                 self.begin(log, 0)
 
     def judge_rotated(self, log: Log) -> None:
-        """Decides about a rotated file that no pattern matches: if it was the log at the last look,
-        or appeared later, what was written since must be read."""
+        """Decides about a rotated file that no pattern matches. If the file was the log at the last
+        look, or appeared later, the agent must read the file."""
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -334,7 +334,7 @@ class Skipping(Schedule):
         self.check_rows()
 
     def check_files(self) -> None:
-        """Asserts that the agent has told which bytes it leaves out."""
+        """Asserts that the announcements name the skipped bytes."""
         begins = {
             each.inode: each.begin
             for each in self.world.of(Announcement)
@@ -380,7 +380,7 @@ class Skipping(Schedule):
 
 
 class Watched(Files):
-    """A host on which the schedule sees each look of the agent."""
+    """The host's files. Before the agent scans them, they call the schedule's method `look`."""
 
     def __init__(self, schedule: Skipping) -> None:
         super().__init__(schedule.world.clock)
@@ -396,7 +396,7 @@ def is_big_endian(data: bytes | bytearray) -> bool:
 
 
 def unfinished_line(data: bytearray, *, is_wide: bool) -> int:
-    """Returns the position behind the last line end."""
+    """Returns the position after the last line terminator."""
     if not is_wide:
         return data.rfind(b"\n") + 1
     end = b"\0\n" if is_big_endian(data) else b"\n\0"
@@ -412,16 +412,16 @@ def run_all(seeds: range, *faults: str) -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "forbid", "delete"])
 def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seeds) -> None:
-    """With `start_at: end`, the agent leaves out exactly the whole lines that were there when it
-    first looked at a pattern, whatever kills, rotations, reloads and further patterns follow."""
+    """With `start_at: end`, the agent skips exactly the whole lines that existed when it first
+    looked at a pattern, whatever kills, rotations, reloads and further patterns follow."""
     run_all(seeds(range(11_000, 11_008)), "end", also)
 
 
 @promise("1 old files")
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> None:
-    """With `ignore.older.ms`, the agent leaves alone exactly the files that were too old when it
-    found them, and reads them whole when they change. A file that changed after an earlier look is
+    """With `ignore.older.ms`, the agent ignores exactly the files that were too old when it found
+    them, and reads them whole if they change later. A file that changed after an earlier look is
     never too old, however long no agent ran."""
     run_all(seeds(range(12_000, 12_008)), "older", also)
 
@@ -437,8 +437,8 @@ def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """The three settings do not disturb each other: `start_at` decides at the first look, and
-    `ignore.older.ms` later."""
+    """The three settings work together: `start_at` decides at the first look, and `ignore.older.ms`
+    at later looks."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 
@@ -465,8 +465,8 @@ def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
 def test_the_schedules_find_each_broken_rule(
     broken: tuple[Any, str, Any], faults: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the agent does not obey one of the rules, the same schedules lead to an error, and the
-    model notices this."""
+    """If the agent is changed so that it breaks one of the rules, the same schedules make the
+    model's check fail."""
     monkeypatch.setattr(*broken)
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(11_000, 11_200), *faults)

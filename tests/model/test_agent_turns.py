@@ -2,12 +2,13 @@
 in which the file changes between two of these readings.
 
 The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
-more than one reading takes, readings are pressed together, and kills happen while several intents
-of one file are on their way.
+more than one reading takes, the agent makes batches from several readings together, and kills
+happen while several intents of one file are in flight.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from skidway.agent.accounts import register
 from skidway.agent.delivery import evidence, inquiry, presses, replay
 from skidway.agent.files import first_looks, reading, same_file
 from skidway.agent.loop import loop
+from skidway.agent.parsing.framing import HOLE_BYTES
 from skidway.agent.values import identity
 from support.agent_schedule import run_traced
 from support.agent_world import Files, MemoryHandle
@@ -34,6 +36,11 @@ SIZES = (
 )
 """A reading must hold the longest line, and the bytes of a fingerprint."""
 
+OF_HOLES = 600
+"""READ_BYTES for files with NUL bytes. A reading must have room for more NUL bytes than the
+shortest hole inside a line has, because otherwise the agent could not recognize such a hole.
+"""
+
 
 class Crowded(Growing):
     """One random run, in which programs often write more than one reading takes. share: how often
@@ -43,6 +50,7 @@ class Crowded(Growing):
 
     def __init__(self, seed: int, partitioning: str, faults: frozenset[str]) -> None:
         super().__init__(seed, partitioning, faults)
+        assert "holes" not in faults or reading.READ_BYTES > HOLE_BYTES, "see OF_HOLES"
         self.several = 0
         self.world.files = Changing(self)
 
@@ -51,7 +59,7 @@ class Crowded(Growing):
             self.write_cells(3, 0.75)
 
     def between(self) -> None:
-        """Called before each read from a file."""
+        """Is called before each read from a file."""
         if self.random.random() < self.share:
             self.say("while the agent reads:")
             self.random.choice([self.write, self.write, self.rotate])()
@@ -92,12 +100,32 @@ def test_a_turn_that_reads_a_file_several_times_loses_and_doubles_nothing(
 ) -> None:
     """If a turn reads several times from one file, no line is lost or doubled, even if the file
     grows or is rotated between two of these readings and the agent is killed afterwards."""
+    read_little(monkeypatch)
+    run(partitioning, EVERYTHING_SURE | {more}, seeds(range(9000, 9008)))
+
+
+@promise("2 nul bytes")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_holes_that_several_readings_divide_lose_and_double_no_line(
+    encoding: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If there are NUL bytes between the lines, and a run of them takes several readings, no line
+    is lost or doubled, even if kills and rotations happen between two of these readings."""
+    read_little(monkeypatch, READ_BYTES=OF_HOLES, TURN_BYTES=3 * OF_HOLES)
+    run("file", EVERYTHING_SURE | {"holes", encoding}, seeds(range(9100, 9108)))
+
+
+def read_little(monkeypatch: pytest.MonkeyPatch, **others: int) -> None:
+    """Makes readings as small as SIZES says."""
     for name, size, modules in SIZES:
         for module in modules:
-            monkeypatch.setattr(module, name, size)
+            monkeypatch.setattr(module, name, others.get(name, size))
+
+
+def run(partitioning: str, faults: frozenset[str], seeds: Iterable[int]) -> None:
     several = 0
-    for seed in seeds(range(9000, 9008)):
-        schedule = Crowded(seed, partitioning, EVERYTHING_SURE | {more})
+    for seed in seeds:
+        schedule = Crowded(seed, partitioning, faults)
         run_traced(schedule, seed)
         several += schedule.several
     assert several, "no file had several intents on their way"

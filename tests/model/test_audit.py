@@ -548,7 +548,8 @@ class World:
         return complete
 
     def wrongly(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
-        """Returns what the verdict says wrongly of the lines that rules left out."""
+        """If the verdict counts the lines that rules left out wrongly, returns a sentence about
+        this."""
         left_out = self.heard_as_left_out(messages).values()
         shown = {each.rule: each.records for each in verdict.filtered}
         if shown != Counter(x.rule for x in left_out if x.bucket == verdict.bucket):
@@ -865,7 +866,7 @@ def _blind_to_missing_rows(evidence: Evidence) -> None:
 
 
 def _forget_left_out(evidence: Evidence) -> None:
-    """Makes the audit forget what rules left out."""
+    """Makes the audit forget the records that rules left out."""
     for tallies in evidence.topic(LOGS).tallies.values():
         for by_sender in tallies.values():
             for key, tally in by_sender.items():

@@ -237,7 +237,7 @@ def _copy_sums(evidence: Evidence, of: Tier, to: Tier) -> None:
 
 
 def _forget_left_out(evidence: Evidence) -> None:
-    """Makes the audit forget what the rules of the second agent left out."""
+    """Makes the audit forget the records that the rules of the second agent left out."""
     for topic in evidence.topics.values():
         for by_agent in topic.tallies.values():
             for tallies in [x for agent, x in by_agent.items() if agent != min(by_agent)]:

@@ -116,6 +116,28 @@ def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]
         yield from reader.read()
 
 
+def values(broker: str, name: str) -> Iterator[bytes]:
+    """Yields the value of each record in a topic that a loader would keep."""
+    with Client(broker) as client:
+        ends = {tp: end for tp, (_, end) in topic.bounds(client, [name]).items() if end}
+        fetcher = Fetcher(client)
+        known: dict[Any, dict[tuple[int, int], int]] = {tp: {} for tp in ends}
+        for tp in ends:
+            fetcher.seek(tp, 0)
+        while any(fetcher.positions[tp] < end for tp, end in ends.items()):
+            for part in fetcher.poll(500):
+                for raw in part.batches:
+                    batch = decode(raw)
+                    o = batch.origins
+                    assert o is not None
+                    walked = marks.walk(o.agent, o.file, o.first, o.length, known[part.tp])
+                    marks.advance(known[part.tp], walked.highest)
+                    assert not walked.straddle.any()
+                    for keep, value in zip(walked.keep, batch.values.to_pylist(), strict=True):
+                        if keep:
+                            yield value
+
+
 class _Reader:
     def __init__(self, client: Client, name: str) -> None:
         self._client, self._name = client, name

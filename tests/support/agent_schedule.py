@@ -98,8 +98,9 @@ class Schedule(ABC):
         """Yields the events that may happen now, each with its weight."""
 
     def of_agent(self, *further: tuple[Any, float]) -> Iterator[tuple[Any, float]]:
-        """Yields what the agent may do now, each event with its weight: start if it does not run;
-        otherwise its usual work, the `further` events, and the ways to crash."""
+        """Yields the events that may happen to the agent now, each with its weight. If the agent
+        does not run, it may start. Otherwise it may do its usual work or crash, or one of the
+        `further` events may happen."""
         if self.world.loop is None:
             yield self.start, 8
             return

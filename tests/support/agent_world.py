@@ -656,7 +656,7 @@ class World:
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
         """Calls `tick` until nothing is in flight any more, not even a last line without a line
-        ending."""
+        terminator."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()

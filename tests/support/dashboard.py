@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HistoryStore
-from skidway.audit.collector.hours import Hours
 from skidway.audit.collector.judge import Judge
-from skidway.audit.collector.web import Dashboard
+from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.standing import Standing, judged
 from support.clock import ManualClock
 
 
@@ -27,13 +26,9 @@ def ask(
     collector's clock."""
     clock = ManualClock() if now_ms is None else ManualClock(now_ms)
     judge = Judge(ledger, lambda: policy, clock)
-    judge.step()
-
-    def found() -> Standing:
-        return judged(ledger.evidence(), policy, clock.time_ms())
-
-    hours = Hours(ledger, lambda: policy, lambda: judge.blocks, clock)
-    application = Dashboard(ledger, lambda: policy, found, hours, clock, history).application()
+    editions = Editions([ledger], lambda: None)
+    editions.publish(step_of(judge, judge.step(), clock.time_ms()))
+    application = Dashboard(editions, clock, history).application()
     path, _, query = path.partition("?")
     sent: list[dict[str, Any]] = []
     scope = {

@@ -23,6 +23,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/e2e/test_real_logs.py",
         "tests/e2e/test_records_of_several_lines.py",
         "tests/e2e/test_recount.py",
+        "tests/e2e/test_trace.py",
     ),
     "hdfs": (
         "tests/crash/audit/test_hdfs_output.py",

@@ -8,8 +8,8 @@ apt-get. Otherwise it prints a sentence that asks for them. The packages come fr
 the machine's own apt uses for this Debian release, or else from debootstrap's default mirror.
 
 The root file system contains what a server has before Skidway is installed, that is, systemd, sshd,
-Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. The hosts have no pip
-and no access to the internet.
+Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. Prometheus is installed
+but does not start by itself. The hosts have no pip and no access to the internet.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ ROOT = CACHE / "debian12"
 ADMIN, ADMIN_UID = "admin", 1000
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "python3", "sudo", "openssh-server", "iproute2", "procps",
-    "rsyslog", "logrotate", "nginx-light",
+    "rsyslog", "logrotate", "nginx-light", "prometheus",
 )  # fmt: skip
 NEEDS_THE_NET = ("apt-daily.timer", "apt-daily-upgrade.timer")
 """Units of Debian that fail on a host without access to the internet."""
+PROMETHEUS = "prometheus.service"
+"""A unit that starts only on the host where a test starts it."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TRIES = 2
 
@@ -114,6 +116,7 @@ def _prepare(made: Path) -> None:
         _link(made / "etc/systemd/system" / unit, "/dev/null")
     wanted = made / "etc/systemd/system/multi-user.target.wants"
     _link(wanted / "systemd-networkd.service", "/lib/systemd/system/systemd-networkd.service")
+    (wanted / PROMETHEUS).unlink(missing_ok=True)
     useradd = ["useradd", "--create-home", f"--uid={ADMIN_UID}", "--shell=/bin/bash", ADMIN]
     subprocess.run(["chroot", str(made), *useradd], check=True)
     rule = made / "etc/sudoers.d" / ADMIN
@@ -152,7 +155,7 @@ def _marker() -> Path:
 
 
 def _recipe() -> str:
-    """Returns the text of this module. When this text changes, the root file system is made
+    """Returns the text of this module. When this text changes, the root file system is built
     again."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 

@@ -46,7 +46,9 @@ from skidway.audit.topic.messages import (
     Seal,
     Tier,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
 
@@ -72,6 +74,7 @@ class Fold:
         self._bounds: dict[int, Bounds] = {}
         self._decisions: list[Decision] = []
         self._recounts: dict[tuple[Source, str], RecountResult] = {}
+        self._samples: dict[tuple[Source, str], SampleResult] = {}
         self._evidence = Evidence()
         self._hearings = Hearings()
         self._taken: dict[tuple[SenderKey, int], int] = {}
@@ -84,15 +87,18 @@ class Fold:
         hear(self._hearings, message, where)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms
-        if isinstance(message, Announcement):
+        if isinstance(message, Delta | Seal | Heartbeat):
+            self._apply_numbered(message, where)
+        elif isinstance(message, Announcement):
             self._announced(message)
-            return
-        if isinstance(message, Acceptance | Retirement | Revocation):
+        elif isinstance(message, Acceptance | Retirement | Revocation):
             self._decisions.append(message)
-            return
-        if isinstance(message, RecountResult):
-            self._recounts[message.source, message.output] = message
-            return
+        elif isinstance(message, RecountResult | Note):
+            self._said(message)
+        elif isinstance(message, SampleResult):
+            self._samples[message.source, message.name] = message
+
+    def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)
         self._senders[key] = None
         seen = self._evidence.last_seen
@@ -150,6 +156,9 @@ class Fold:
         found.decided(self._decisions)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
             found.topic(source).recounts.append(recount)
+        for (source, _), result in sorted(self._samples.items(), key=lambda x: x[0][1]):
+            if result.differing:
+                found.topic(source).samples.append(result)
         return found
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:
@@ -160,6 +169,11 @@ class Fold:
         for clones in self._others.get(key, {}).values():
             for message in clones:
                 _add(found, key, message, counted=False)
+
+    def _said(self, message: RecountResult | Note) -> None:
+        """No verdict depends on a note."""
+        if isinstance(message, RecountResult):
+            self._recounts[message.source, message.output] = message
 
     def _announced(self, message: Announcement) -> None:
         self._host(message.agent, (0, 0, message.time_ms), message.host)

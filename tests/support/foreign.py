@@ -2,11 +2,11 @@
 
 The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
 tools that are missing. `make foreign` runs this program first, and the fixtures only look for the
-clients and tools. If the program runs as root, it installs npm, Go, kcat, libfuse and strace with
-apt-get. Otherwise it prints a sentence that asks for these packages. The clients run on a Node that
-npm installs, so they work even if the machine's own Node is too old. If the machine's Go is too
-old, the program makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go
-module.
+clients and tools. If the program runs as root, it installs npm, Go, kcat, libfuse, strace, rsyslog,
+Prometheus and Chromium with apt-get. Otherwise it prints a sentence that asks for these packages.
+The clients run on a Node that npm installs, so they work even if the machine's own Node is too
+old. If the machine's Go is too old, the program makes Go fetch the toolchain that go.mod requires.
+This toolchain comes as a Go module.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skidway.errors import SkidwayError
+from support.browser import PACKAGES as CHROMIUM
+from support.browser import WHY as CHROMIUM_WHY
 from support.peers import CACHE, ROOT, PeerMissing, provide
 
 CLIENTS = ROOT / "tests" / "clients"
@@ -52,6 +54,14 @@ def older_spark() -> Path:
     """Returns the folder with the oldest pyspark on which the loader runs, for use in PYTHONPATH.
     If the folder is missing, raises PeerMissing, which says how to get it."""
     return _made(SPARK) / "packages"
+
+
+def rsyslog() -> str:
+    """Returns the path of rsyslog's command. Raises SkidwayError if rsyslog or its module for Kafka
+    is missing."""
+    packages, why = ["rsyslog", "rsyslog-kafka"], "rsyslog, with its module for Kafka, is a shipper"
+    provide(f"/usr/lib/{platform.machine()}-linux-gnu/rsyslog/omkafka.so", packages, why)
+    return provide("rsyslogd", packages, why)
 
 
 def make_node() -> None:
@@ -94,7 +104,10 @@ def main() -> int:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
         provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
         provide("strace", ["strace"], "strace sees the system calls of the broker in the tests")
+        provide("chromedriver", CHROMIUM, CHROMIUM_WHY)
+        rsyslog()
         provide("systemd-analyze", ["systemd"], "systemd judges the units")
+        provide("promtool", ["prometheus"], "Prometheus judges the rules")
         for name, make in MAKERS.items():
             if not _complete(name):
                 shutil.rmtree(CACHE / name, ignore_errors=True)

@@ -76,7 +76,7 @@ class MemoryLoading:
         self.gone: list[str] = []
         """Newer versions that were deleted."""
         self.deleted = 0
-        """The number of versions that the subject had when it was permanently deleted and made
+        """The number of versions that the subject had when it was permanently deleted and created
         again."""
         self.collector: Any = None
         """Answers the loader's questions about hours in place of the audit's collector."""
@@ -238,7 +238,7 @@ class _Registry(Registry):
     """A fake registry with one subject. `versions` are the versions of the subject's schema, oldest
     first. Their ids begin with `SCHEMA_ID`. An empty text stands for a schema that the registry has
     lost. `gone` are deleted versions, whose schemas can still be looked up by their ids. `deleted`
-    is the number of versions that existed before the subject was deleted and made again."""
+    is the number of versions that existed before the subject was deleted and created again."""
 
     def __init__(self, versions: Sequence[str], gone: Sequence[str], deleted: int = 0) -> None:
         known = enumerate([*versions, *gone], SCHEMA_ID)

@@ -142,6 +142,10 @@ PROMISES = {
     "6 audit topic made again": "An audit topic that was made again is read from its beginning.",
     "6 checksum": "A loss and a double do not cancel.",
     "6 complete": "A bucket is never falsely complete, and is complete in the end.",
+    "6 pruning": "Only old buckets that are complete or accepted are deleted, and a deleted bucket"
+    " is never complete.",
+    "6 rebuilt store": "While the audit's store is rebuilt, nothing is complete, whatever the part"
+    " of the evidence says that was read.",
     "6 collectors": "Collectors that read in other orders say the same in the end.",
     "6 epochs": "A higher epoch of a counter replaces the lower ones; an agent's new epoch adds.",
     "6 epoch of an output": "An output's epoch is above all that were heard, and never from a "
@@ -175,6 +179,8 @@ PROMISES = {
     "6 audit topic": "A mirror always follows `_skidway_audit`.",
     "6 recount": "A recount names files that no manifest names, that are there twice, gone or "
     "damaged, and nothing that a loader is just doing.",
+    "6 content": "A sample names each row and record that does not have its line's content, and "
+    "nothing else, however often the agent is killed; its bucket is not complete.",
     "6 two ways": "The sums and the recount come to the same verdict.",
     "clocks seal": "A seal by a clock that is ahead vouches for no more than when the collector "
     "took it; by one that is behind, buckets wait.",

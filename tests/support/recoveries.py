@@ -51,7 +51,8 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """Adds the guide's host names of the brokers to the file /etc/hosts of a host."""
+        """Adds the host names that the guide uses for the brokers to the file /etc/hosts of a
+        host."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")

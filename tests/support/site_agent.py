@@ -1,6 +1,6 @@
 """The agent of the simulated site. The module models the agent's files, its checkpoints with their
-deltas, and its seals. It also models what the agent does after a topic was made again (deleted, and
-created anew under the same name).
+deltas, and its seals. It also models what the agent does after a topic was deleted and created
+again.
 
 A delta is a message that counts lines. A seal is a message by which an agent guarantees that its
 deltas have counted all lines that were written before a certain time.
@@ -119,7 +119,7 @@ class SiteAgent:
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
         """Declares a line uncertain: the agent had sent the line, but had no answer yet, when it
-        noticed that the topic had been made again."""
+        noticed that the topic had been created again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -130,7 +130,7 @@ class SiteAgent:
         self.commit(now_ms, [loss])
 
     def notice(self, name: str, now_ms: int) -> None:
-        """If the topic was made again, makes the agent use the topic's new id and a new file id
+        """If the topic was created again, makes the agent use the topic's new id and a new file id
         from now on."""
         if self.seen[name] is self.current(name):
             return

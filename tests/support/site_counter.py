@@ -105,7 +105,7 @@ class SiteCounter:
 
     def fetch(self, name: str, partition: int, count: int) -> None:
         """Counts some records of the topic that has the name now, even if the counter has not
-        noticed that the topic was made again."""
+        noticed that the topic was created again."""
         source = self.seen.setdefault(name, self.current(name)).source
         key, log = (source, partition), self.logs(self.current(name))[partition]
         if key in self.stopped:

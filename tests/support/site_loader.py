@@ -39,7 +39,7 @@ class Output:
 
 @dataclass
 class Taken:
-    """What one load has read of one topic and has not committed yet."""
+    """The records of one topic that a load has read and not committed yet."""
 
     positions: dict[int, int]
     marks: dict[int, dict[FileKey, int]]
@@ -85,7 +85,7 @@ class SiteLoader:
         )
 
     def output(self, source: Source) -> Output:
-        """The output of a topic. A topic that is made again gets a new output."""
+        """The output of a topic. A topic that is created again gets a new output."""
         if source not in self.outputs:
             producer = f"/{source.topic_id}/{source.cluster}.{source.topic}"
             sender = Sender(Tier.HDFS, "offline", producer, "loader", 1)
@@ -107,7 +107,7 @@ class SiteLoader:
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """What the next load reads of a topic."""
+        """The records of a topic that the next load reads."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)

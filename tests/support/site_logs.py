@@ -113,7 +113,7 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic from its creation until it is deleted and made again.
+    """A topic from its creation until it is deleted and created again.
 
     - broker, mirror: the logs of the topic and of its mirror, by partition.
     - carried: the lines that have ever had a record in the topic.

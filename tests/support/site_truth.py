@@ -1,4 +1,4 @@
-"""Compares the verdicts of collectors with what is true in the simulated site.
+"""Compares the verdicts of collectors with the true state of the simulated site.
 
 A collector reads the messages of the audit topics and judges by them. A seal is a message by which
 an agent guarantees that its deltas have counted all lines that were written before a certain time.
@@ -18,8 +18,8 @@ these statements must be true:
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
-F need not be true for a topic that was made again, or if no tier counted records without origin in
-this bucket.
+F need not be true for a topic that was deleted and created again, or if no tier counted records
+without origin in this bucket.
 
 If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
 that has heard every message must call the bucket complete. This module compares single lines, and
@@ -207,7 +207,7 @@ class Truth:
 
     def standing(self, source: Source, bucket: int) -> set[int]:
         """The lines that have ever had a record in the topic. The set is empty if the topic was
-        made again. It is also empty if no tier counted a record without origin, because the
+        created again. It is also empty if no tier counted a record without origin, because the
         messages then do not show that the topic ever had records without origin."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
@@ -258,8 +258,8 @@ def expected(world: World) -> set[BucketName]:
 
     For each of these buckets, all tiers counted the same lines, all agents sealed the bucket
     afterwards, and no loss is declared. If the topic has records without origin, it has no gap and
-    was not made again. If a producer began to count again in a new epoch, it has since counted in
-    all partitions of its earlier epochs.
+    was not created again. If a producer began to count again in a new epoch, it has since counted
+    in all partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)

@@ -53,10 +53,10 @@ class Faults:
     - recounts: counters count everything again in a new epoch.
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
-    - remakes: a topic is made again.
+    - remakes: a topic is deleted and created again.
     - late: the programs notice a new topic at different times.
-    - unnamed: topics have no ids, so a topic that is made again looks like the old topic.
-      This breaks the rule that each topic has an id.
+    - unnamed: topics have no ids, so a topic that is created again looks like the old topic. This
+      breaks the rule that each topic has an id.
     - foreign: some records have no origin (agent, file and first byte).
     - expires: the oldest records of a log are deleted.
     - renews: an output is removed, and the next load begins a new output.
@@ -251,7 +251,7 @@ class World:
     def mirror(self) -> None:
         name, partition = self.random.choice(self.names), self.random.choice(PARTITIONS)
         if self.mirrored[name] is not self.current(name):
-            return  # the topic was made again at the source, so the mirror stops
+            return  # the topic was created again at the source, so the mirror stops
         faults, skipped = self.faults, 0
         if (faults.gaps or faults.silent_gaps) and self.random.random() < 0.15:
             skipped = self.random.randint(1, 2)

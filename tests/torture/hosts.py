@@ -250,8 +250,8 @@ WAYS_OF = {
     REMADE: ("renamed",),
 }  # fmt: skip
 """How the logs of each topic are rotated. Three kinds of logs have topics of their own: logs that
-are truncated, logs that get links and copies, and logs whose topic is deleted and made again. For
-example, the agent declares a loss at each truncation, even if nothing was lost."""
+are truncated, logs that get links and copies, and logs whose topic is deleted and created again.
+For example, the agent declares a loss at each truncation, even if nothing was lost."""
 ONLY_IN = {REMADE: "dc1"}
 
 

@@ -17,11 +17,11 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""The lateness setting. Lines may arrive late by this many milliseconds, so a declared loss also
-covers the buckets that ended within this time before the loss."""
+"""The audit's `lateness.ms`. Lines may arrive late by this many milliseconds, so a declared loss
+also covers the buckets that ended within this time before the loss."""
 IDLE_FLUSH_MS = 20_000
-"""The time after which the agent sends a line without a line end. A writer always takes less time
-between the two halves of a line, even if it gets no CPU time for a while."""
+"""The time after which the agent sends a line without a line terminator. A writer always takes less
+time between the two halves of a line, even if it gets no CPU time for a while."""
 READ_BACK_WAIT_MS = 60_000
 """When the agent reads the partitions back, it waits this long for batches that may still be on
 their way. No fault of the torture delays a batch for longer."""

@@ -39,7 +39,7 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth (what became of every line) must stay unchanged before it counts as final.
+"""How long the truth (the fate of every line) must stay unchanged before it counts as final.
 HEALED_S applies if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because the
 audit corrects some verdicts only after a long time without new messages."""
 LOOK_EVERY_S = 10.0
@@ -258,7 +258,7 @@ class TortureSite:
         return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
-        """What has become of every line so far."""
+        """The present fate of every line."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         self.replaced = sum(map(self._lake.replaced, all_topics()))
         arrived = Arrived(

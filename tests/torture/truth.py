@@ -34,7 +34,7 @@ bucket must begin less than INHERITED_MS milliseconds after the bucket that is n
 
 @dataclass(slots=True)
 class Truth:
-    """What became of every line. The fields contain line numbers, buckets or counts.
+    """The fate of every line. The fields contain line numbers, buckets or counts.
 
     - lost, doubled: lines of complete buckets that are missing, or that arrived twice.
     - torn, invented: rows or rejects that match no line.
@@ -46,8 +46,8 @@ class Truth:
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.
-    - beside: buckets with the verdict "lost" or "unknown" that have all their lines, but are no
-      false alarms: they share a reason with a bucket in which lines are missing or doubled.
+    - beside: buckets with the verdict "lost" or "unknown" that have all their lines, but are not
+      false alarms, because they share a reason with a bucket in which lines are missing or doubled.
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
@@ -93,7 +93,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What arrived at the end of the pipeline, as rows, rejects and verdicts.
+    """The result at the end of the pipeline: rows, rejects and verdicts.
 
     - rows: the rows of each topic, under the mirror's name.
     - rejects: the numbers of the rejected lines of each topic, under the mirror's name without

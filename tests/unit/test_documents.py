@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from skidway.kafka.protocol import ApiKey
+from support.documents import anchors
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -114,7 +115,7 @@ def test_every_failure_of_the_guide_names_what_shows_it() -> None:
     failures = re.split(r"^### ", section, flags=re.MULTILINE)
     assert len(failures) > 20
     for failure in failures[1:]:
-        for part in ("**Seen:**", "**Do", "**Kept by:** `tests/"):
+        for part in ("**Seen:**", "**Do", "**Tested by:** `tests/"):
             assert part in failure, f"{part} in {failure.splitlines()[0]}"
 
 
@@ -134,12 +135,6 @@ def leads_somewhere(page: Path, link: str) -> bool:
     name, _, heading = link.partition("#")
     target = page.parent / name if name else page
     return target.exists() and (not heading or heading in anchors(target))
-
-
-def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub creates for the page's headings."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def test_documents_wrap_at_120_characters() -> None:

@@ -12,14 +12,14 @@ event times the lines have:
 
     L   the last seal that the agent noted before the other agent began; if there is no such seal,
         all deltas from the first on may count such lines
-    S   the first seal that the agent noted after the other agent was heard last. S vouches that all
-        bytes that were in the files at that time are delivered and counted in deltas. Among these
-        bytes are all bytes that the other agent had read
+    S   the first seal that the agent noted after the other agent was heard last. S says that all
+        bytes that were in the files at that time are delivered and counted in deltas. These bytes
+        include all bytes that the other agent had read
 
 L's `at` is the number of the agent's last delta when it noted L. A bucket that no delta between L's
 `at` and S touched contains no such line. As long as there is no S, every later delta may count such
 lines. So while messages of both agents arrive, every bucket is in doubt. If the agent declared
-bytes lost or uncertain before a seal, the seal does not vouch that these bytes were read, because
+bytes lost or uncertain before a seal, the seal does not prove that these bytes were read, because
 the agent may read them later. So such a seal does not count as S.
 
 The rule orders the messages of the two agents by the messages' times, which come from the clock of
@@ -83,6 +83,13 @@ class Doublings:
         for stretch in self._stretches_of(agent):
             if any(stretch.holds(*numbers) for numbers in touched):
                 yield stretch.reason
+
+    def of_agent(self, agent: int) -> tuple[object, ...]:
+        """The evidence about an agent that this rule uses for every bucket."""
+        if agent not in self._topic.rereadings:
+            return ()
+        known = self._topic.rereadings[agent]
+        return known, tuple(sorted(self._groups[known.group])), self._stretches_of(agent)
 
     def _meets_its_group(self, agent: int, by_agent: Mapping[int, object]) -> bool:
         group = self._groups[self._topic.rereadings[agent].group]

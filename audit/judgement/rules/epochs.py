@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
 from skidway.audit.judgement.verdict import Finding, Status
 
@@ -38,8 +39,10 @@ def findings(
                 Status.UNKNOWN,
                 f"the agent's epoch {new.epoch} sealed nothing before this bucket"
                 " (its state had been an older copy)",
+                Cause.STATE_RESTORED,
             )
         first = (new.epoch, tallies[new].first) if new in tallies else None
         if first is not None and not (since and first > since[0][:2]):
             words = reasons.of_epoch_before_its_seal(new.epoch)
-            yield Finding(Status.UNKNOWN, words, name_of_doubt(words, tallies))
+            name = name_of_doubt(words, tallies)
+            yield Finding(Status.UNKNOWN, words, Cause.STATE_RESTORED, name)

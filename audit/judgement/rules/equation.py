@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, added
-from skidway.audit.judgement.verdict import Finding, Place, Status
+from skidway.audit.judgement.verdict import Difference, Finding, Place, Status
 from skidway.audit.topic.messages import Tier
 
 
@@ -41,11 +42,12 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
     known.sort(key=lambda each: each[0].is_retired)  # retired places come last
     silent = [place for place, x in sums.items() if x is None]
     if _all_filtered(sums):
-        silent = []  # the agent sent nothing that a tier could report
+        silent = []  # no records that a tier could report
     largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
     for place in silent:
         words = f"tier {reasons.of_place(place)} never reported this topic"
-        yield Finding(_gravity(place), words, reasons.name_of_lack(words, largest))
+        name = reasons.name_of_lack(words, largest)
+        yield Finding(_gravity(place), words, Cause.TIER_ABSENT, name, about=place)
     if not known:
         return
     (first, expected), *others = known
@@ -58,18 +60,20 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         gravity = _gravity(place)
         if not is_sealed and found.count >= expected.count:  # then `first` lacks records
             gravity = max(gravity, _gravity(first))
-        yield Finding(gravity, words, name)
+        about = Difference(first, expected, place, found)
+        yield Finding(gravity, words, _cause(expected, found), name, about=about)
         yield from _gap(facts, place)
     lack = {place for place, _ in differing}
     for tier in sorted(facts.needed):
         if all(place in lack for place in sums if place.tier is tier):
             words = reasons.of_needed(tier)
             name = reasons.name_of_lack(words, largest)
-            yield Finding(Status.INCOMPLETE, words, name)
+            yield Finding(Status.INCOMPLETE, words, Cause.RETIRED, name)
     lacking = [*silent, *(place for place, _ in differing)]
     if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):
         words = "all that could confirm the counts is retired"
-        yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))
+        name = reasons.name_of_lack(words, largest)
+        yield Finding(Status.UNKNOWN, words, Cause.RETIRED, name)
 
 
 def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
@@ -79,7 +83,13 @@ def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
     gaps = [note for note in facts.topic.gaps if note.sender in senders]
     if gaps:
         newest = max(gaps, key=lambda x: (x.time_ms, x.sender, x.gap.partition, x.gap.first))
-        yield Finding(_gravity(place), reasons.of_gap(newest))
+        yield Finding(_gravity(place), reasons.of_gap(newest), Cause.GAP, about=newest)
+
+
+def _cause(expected: Sums, found: Sums) -> Cause:
+    if found.count == expected.count:
+        return Cause.RECORDS_DIFFER
+    return Cause.RECORDS_MISSING if found.count < expected.count else Cause.RECORDS_DOUBLED
 
 
 def _gravity(place: Place) -> Status:
@@ -95,7 +105,7 @@ def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
 
 
 def _are_equal(sums: dict[Place, Sums | None]) -> bool:
-    """Whether all places counted, and counted the same records."""
+    """Whether all places reported the topic and counted the same records."""
     contents = {None if x is None else _content(x) for x in sums.values()}
     return len(contents) == 1 and None not in contents
 

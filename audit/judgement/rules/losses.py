@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from skidway.audit.evidence.evidence import LossNote, SealNote
 from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
 from skidway.audit.judgement.verdict import Finding, Status
 from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
@@ -36,9 +37,7 @@ class Losses:
         """Findings on one agent: each loss that the agent declared and that may belong to the
         bucket."""
         start, size = bucket
-        if agent not in self._of_agents:
-            self._of_agents[agent] = list(_of_agent(self._facts, agent))
-        for lost in self._of_agents[agent]:
+        for lost in self.of_agent(agent):
             begin, end = lost.begin, lost.end
             inside = (begin is None or start + size > begin) and start <= end
             # the agent may have delivered lines of the bucket between its last seal and the loss
@@ -47,17 +46,25 @@ class Losses:
             if inside:
                 yield lost.finding
 
+    def of_agent(self, agent: int) -> list[_Lost]:
+        """The evidence about an agent that this rule uses for every bucket."""
+        if agent not in self._of_agents:
+            self._of_agents[agent] = list(_of_agent(self._facts, agent))
+        return self._of_agents[agent]
+
 
 def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
-            seals = facts.seals.get(agent, ())  # any message can name an agent that nobody knows
+            seals = facts.seals.get(agent, ())  # a message may name an unknown agent
             before = [x for x in seals if x[:2] < (note.epoch, note.number)]
             prior = before[-1] if before else None
             is_lost = note.loss.certainty is Certainty.LOST
             status = Status.LOST if is_lost else Status.UNKNOWN
-            finding = Finding(status, reasons.of_loss(note, path), reasons.name_of_loss(note))
+            cause = Cause.DECLARED_LOSS if is_lost else Cause.UNCERTAIN
+            words, name = reasons.of_loss(note, path), reasons.name_of_loss(note)
+            finding = Finding(status, words, cause, name, about=note)
             yield _Lost(note, prior, *_span(facts, note, prior), finding)
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import TopicEvidence
-from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.evidence.tallies import BucketTallies, SenderKey
 from skidway.audit.judgement import reasons
-from skidway.audit.judgement.verdict import BucketVerdict, Finding, Status
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.verdict import BucketVerdict, Finding, Rejects, Status
 from skidway.audit.topic.messages import Tier
 
 
@@ -25,25 +26,37 @@ def warnings(
     """
     for place, sums in found.places().items():
         if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
-            yield _warning(sums.rejects, sums.count, reasons.of_place(place))
+            about = Rejects(sums.rejects, sums.count, place)
+            yield _warning(about, reasons.of_place(place), share)
     if found.source.topic.endswith(REJECTED_SUFFIX):
         lines = found.records + sum(_delivered(found, parent) for parent in parents)
         if found.records > share * lines:
-            yield _warning(found.records, lines, "the agents")
+            yield _warning(Rejects(found.records, lines, None), "the agents", share)
 
 
-def _warning(rejects: int, records: int, who: str) -> Finding:
-    return Finding(Status.COMPLETE, reasons.of_rejects(rejects, records, who))
+def _warning(about: Rejects, who: str, share: float) -> Finding:
+    """The finding's name does not contain the allowed share, so that an acceptance stays valid if
+    this setting changes."""
+    said = reasons.of_rejects(about.rejects, about.records, who)
+    words = f"{said} ({100 * share:.3g}% is allowed)"
+    return Finding(Status.COMPLETE, words, Cause.REJECTED, said, about=about)
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
     """The number of lines of the topic `parent`, in the bucket of `found`, that were not rejected,
-    with those that a rule left out.
-    Normally the result is the agents' count. If another sender has counted more than the agents
-    have reported so far, the result is the greatest count of any other sender. Counts of several
-    epochs are added up only for agents."""
+    including lines that a rule left out. Normally the result is the agents' count. If another
+    sender has counted more than the agents have reported so far, the result is the greatest count
+    of any other sender. Counts of several epochs are added up only for agents."""
+    by_agent = parent.tallies.get((found.bucket, found.bucket_ms), {})
     agents, others = 0, Counter[SenderKey]()
-    for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
+    if isinstance(by_agent, BucketTallies):
+        for key, count in by_agent.counts_by_sender().items():
+            if key.tier is Tier.AGENT:
+                agents += count
+            else:
+                others[key] = count
+        return max(agents, *others.values(), 0)
+    for tallies in by_agent.values():
         for key, tally in tallies.items():
             if key.tier is Tier.AGENT:
                 agents += tally.sums.count + sum(x.records for x in tally.sums.filtered)

@@ -8,14 +8,26 @@ from collections.abc import Iterator
 from skidway.audit.evidence.evidence import SealNote
 from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import behind_ms
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
 from skidway.audit.judgement.verdict import Finding, Status
 from skidway.audit.topic.messages import Tier
 
 TOO_YOUNG = Finding(
-    Status.OPEN, "it is too young: more lines may come until its end and the lateness are over"
+    Status.OPEN,
+    "it is too young: more lines may come until its end and the lateness are over",
+    Cause.TOO_YOUNG,
 )
+
+NEVER_SEALED = "the agent has not sealed this topic yet"
+LATE = "lines came after the agent's newest seal"
+
+
+def until(time_ms: int) -> str:
+    """The reason why a bucket is not complete, if the agent has sealed its lines only up to a time
+    before the bucket's end plus lateness."""
+    return f"the agent has sealed up to {reasons.of_time(time_ms)} only"
 
 
 def findings(
@@ -24,18 +36,15 @@ def findings(
     """Findings that say why the newest seal of one agent does not vouch for the bucket."""
     seals = facts.seals.get(agent)
     if not seals:
-        yield _waiting(facts, agent, bucket, "the agent has not sealed this topic yet", 0)
+        yield _waiting(facts, agent, bucket, NEVER_SEALED, 0)
         return
     newest = seals[-1]
     until_ms = newest.vouched_until
     if until_ms < facts.due(bucket) and not _is_last_word(facts, agent, newest):
-        when = reasons.of_time(until_ms)
-        yield _waiting(facts, agent, bucket, f"the agent has sealed up to {when} only", until_ms)
+        yield _waiting(facts, agent, bucket, until(until_ms), until_ms)
     touched = [(key.epoch, tally.last) for key, tally in tallies.items() if key.tier is Tier.AGENT]
     if any(touch > (newest.epoch, newest.at) for touch in touched):
-        yield _waiting(
-            facts, agent, bucket, "lines came after the agent's newest seal", newest.sealed_until
-        )
+        yield _waiting(facts, agent, bucket, LATE, newest.sealed_until)
     if facts.now_ms < facts.due(bucket):
         yield TOO_YOUNG
 
@@ -58,14 +67,13 @@ def _waiting(
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
     if facts.now_ms < deadline:
-        return Finding(Status.OPEN, reason)
+        return Finding(Status.OPEN, reason, Cause.IN_FLIGHT)
     since = f"since {reasons.of_time(since_ms)}" if since_ms else "from its beginning on"
     name = f"the agent is silent: unknown {since}"
     if late_ms := _behind_ms(facts, agent):
-        return Finding(
-            Status.UNKNOWN, f"the agent is {reasons.of_delay(late_ms)}: unknown {since}", name
-        )
-    return Finding(Status.UNKNOWN, name)
+        words = f"the agent is {reasons.of_delay(late_ms)}: unknown {since}"
+        return Finding(Status.UNKNOWN, words, Cause.CLOCK, name)
+    return Finding(Status.UNKNOWN, name, Cause.HOST_SILENT)
 
 
 def _behind_ms(facts: TopicFacts, agent: int) -> int:

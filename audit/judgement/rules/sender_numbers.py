@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from skidway.audit.evidence.evidence import agent_named
 from skidway.audit.evidence.tallies import BucketId, SenderKey
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.counting_places import place_of
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
 from skidway.audit.judgement.verdict import Finding, Status
@@ -36,7 +37,8 @@ def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
-            found = Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))
+            name = reasons.name_of_lack(words, tally.sums)
+            found = Finding(Status.UNKNOWN, words, Cause.MESSAGES_MISSING, name, about=key)
             yield _remark(found) if _is_retired(facts, key) else found
 
 
@@ -48,17 +50,23 @@ def _of_sender(
         return
     who, start = reasons.of_sender(key), bucket[0]
     if numbers.missing is not None and not _overcome(facts, key, start):
-        yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")
+        words = f"message {numbers.missing} of {who} is missing"
+        yield Finding(Status.UNKNOWN, words, Cause.MESSAGES_MISSING, about=key)
     if numbers.first > 1 and start < numbers.first_time_ms + facts.ahead_ms:
         yield Finding(
             Status.UNKNOWN,
             f"the messages of {who} before number {numbers.first} are no longer there",
+            Cause.MESSAGES_EXPIRED,
+            about=key,
         )
     if numbers.cloned_at is not None:
         touched = key in tallies and tallies[key].last >= numbers.cloned_at
         if touched or not _sealed_usably(facts, key, bucket):
-            words = f"message {numbers.cloned_at} of {who} came with two contents"
-            yield Finding(Status.UNKNOWN, f"{words} (a restored or copied state)")
+            words = (
+                f"message {numbers.cloned_at} of {who} came with two contents"
+                " (a restored or copied state)"
+            )
+            yield Finding(Status.UNKNOWN, words, Cause.STATE_COPIED, about=key)
 
 
 def _is_retired(facts: TopicFacts, key: SenderKey) -> bool:
@@ -86,4 +94,4 @@ def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
 def _remark(finding: Finding) -> Finding:
     """Turns a finding about a retired place into a remark that makes no verdict worse, because the
     audit does not wait for that place."""
-    return Finding(Status.COMPLETE, f"{finding.reason} (retired)")
+    return Finding(Status.COMPLETE, f"{finding.reason} (retired)", finding.cause)

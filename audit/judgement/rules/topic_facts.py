@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from skidway.audit.counts.counts import NO_AGENT, Sums, total
-from skidway.audit.evidence.evidence import Evidence, agent_named
+from skidway.audit.evidence.evidence import Evidence, Numbers, SealNote, agent_named
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import ours_ahead_ms
 from skidway.audit.judgement.counting_places import Counting, counting_places, needed_still
-from skidway.audit.judgement.expectation import Expectation, usable_seals
+from skidway.audit.judgement.expectation import Expectation, NewestOfHosts, usable_seals
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.topic.messages import Tier
@@ -21,42 +21,30 @@ Tallies = Mapping[SenderKey, Tally]
 """The counts of each sender for one agent in one bucket."""
 
 
-class TopicFacts:
-    """The facts of one source topic, for all of its buckets.
+class CommonFacts:
+    """The facts that are the same for all topics.
 
-    tiers: the tiers in which the topic's records must be counted.
     now_ms: the present time (see clocks.present_ms).
     ahead_ms: how far event times can be ahead of the audit's clock: the largest of the agents'
         bounds and the policy's bound.
-    topic: the topic's evidence.
-    related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
-        lines were rejected.
-    expectation: the agents that must have sealed the topic.
-    places: the places that count the topic, including retired ones, each with its senders.
-    needed: the tiers that counting_places.needed_still returns.
+    retired: the retired places.
     epochs: the epochs of each agent, oldest first.
-    seals: the usable seals of each agent, oldest first.
     """
 
-    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
+    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
         self.evidence = evidence
-        self.source = source
         self.policy = policy
-        self.tiers = policy.tiers_of(source)
         self.now_ms = now_ms
         said = (bounds.ahead_ms for bounds in evidence.bounds.values())
         self.ahead_ms = max(policy.ahead_ms, max(said, default=0))
-        self.topic = evidence.topic(source)
-        self.expectation = Expectation(evidence, source, policy, now_ms)
-        self.related = self.expectation.topics
         self.retired = retired_by(policy.retired_places, evidence.retirements)
-        self.places = list(counting_places(evidence, self.topic, self.tiers, self.retired))
-        self.needed = needed_still(evidence, source, self.places, self.retired)
         self.epochs = _epochs_by_agent(evidence)
-        self.seals = {
-            agent: usable_seals(evidence, self.expectation.namesakes, agent)
-            for agent in self.expectation.known
-        }
+        self.newest_of_hosts: NewestOfHosts = []
+
+    @cached_property
+    def counters(self) -> list[tuple[SenderKey, Numbers]]:
+        """The senders that are not agents."""
+        return [(key, x) for key, x in self.evidence.senders.items() if key.tier is not Tier.AGENT]
 
     @cached_property
     def ours_ahead_ms(self) -> int:
@@ -64,10 +52,74 @@ class TopicFacts:
         silent, because the computation reads the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
+
+class UsableSeals(Mapping[int, list[SealNote]]):
+    """The usable seals of each known agent, oldest first. The seals of an agent are computed when
+    somebody asks for them."""
+
+    def __init__(self, evidence: Evidence, expectation: Expectation) -> None:
+        self._evidence = evidence
+        self._expectation = expectation
+        self._found: dict[int, list[SealNote]] = {}
+
+    def __getitem__(self, agent: int) -> list[SealNote]:
+        if agent not in self._found:
+            if agent not in self._expectation.known:
+                raise KeyError(agent)
+            self._found[agent] = usable_seals(self._evidence, self._expectation.namesakes, agent)
+        return self._found[agent]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._expectation.known)
+
+    def __len__(self) -> int:
+        return len(self._expectation.known)
+
+
+class TopicFacts:
+    """The facts of one source topic, for all of its buckets.
+
+    tiers: the tiers in which the topic's records must be counted.
+    now_ms, ahead_ms, retired, epochs: see CommonFacts.
+    topic: the topic's evidence.
+    related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
+        lines were rejected.
+    expectation: the agents that must have sealed the topic.
+    places: the places that count the topic, including retired ones, each with its senders.
+    needed: the tiers that counting_places.needed_still returns.
+    seals: the usable seals of each agent, oldest first.
+    """
+
+    def __init__(self, common: CommonFacts, source: Source) -> None:
+        evidence, policy = common.evidence, common.policy
+        self.common = common
+        self.evidence = evidence
+        self.source = source
+        self.policy = policy
+        self.tiers = policy.tiers_of(source)
+        self.now_ms = common.now_ms
+        self.ahead_ms = common.ahead_ms
+        self.topic = evidence.topic(source)
+        self.expectation = Expectation(
+            evidence, source, policy, common.now_ms, common.newest_of_hosts
+        )
+        self.related = self.expectation.topics
+        self.retired = common.retired
+        self.places = list(counting_places(evidence, self.topic, self.tiers, self.retired))
+        self.needed = needed_still(evidence, source, self.places, self.retired)
+        self.epochs = common.epochs
+        self.seals = UsableSeals(evidence, self.expectation)
+
+    @property
+    def ours_ahead_ms(self) -> int:
+        """How far the audit's clock is ahead."""
+        return self.common.ours_ahead_ms
+
     @cached_property
     def doubtful_places(self) -> list[Counting]:
-        """Those of `places` that have findings, or a sender whose numbers are doubtful. All agents
-        of all buckets ask for them, and mostly there are none."""
+        """The places in `places` that have findings, or a sender whose numbers are doubtful. The
+        list is cached, because the rules read it for every agent of every bucket, and it is mostly
+        empty."""
         senders = self.evidence.senders
         return [
             each
@@ -76,7 +128,7 @@ class TopicFacts:
         ]
 
     def places_of(self, tier: Tier) -> list[Counting]:
-        """Those of `places` that belong to a tier."""
+        """The places in `places` that belong to a tier."""
         return self._by_tier.get(tier, [])
 
     @cached_property

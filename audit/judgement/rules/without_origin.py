@@ -1,6 +1,6 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
 seals such records. In place of a seal, the audit needs a message from the first counter that sees
-such records. A counter is heard when a message of it arrives."""
+such records. A counter is heard when a message from it arrives."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.tallies import BucketId, SenderKey
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.rules.seals import TOO_YOUNG
 from skidway.audit.judgement.rules.topic_facts import TopicFacts
-from skidway.audit.judgement.verdict import Finding, Status
+from skidway.audit.judgement.verdict import Finding, Place, Status
 from skidway.audit.topic.messages import Tier
 
-_FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
+_FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on", Cause.NO_ORIGIN)
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
@@ -28,8 +29,8 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
     heard since the bucket was due may still count such records. If no counter of the first tier
-    that has counters ever reported the topic, one condition remains: at least one counter of this
-    tier that may count the topic must have been heard since the bucket was due."""
+    that has counters ever reported the topic, one of them is enough: a counter of this tier that
+    may count the topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -37,7 +38,14 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
     tier = None if _first_counters(facts) else _first_tier(facts)
     if tier is not None and _heard_ms(facts, tier) < due:
         words = f"no counter of tier {tier.value.lower()} was heard since this bucket was due"
-        yield Finding(_gravity(facts, due), words)
+        yield Finding(_gravity(facts, due), words, Cause.COUNTER_STOPPED, about=Place(tier, ""))
+
+
+def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
+    """The part of the evidence for `findings` that changes with each message: when the first
+    counters were heard. Yields only times before the bucket was due."""
+    heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
+    yield from (each for each in heard if each[1] < facts.due(bucket))
 
 
 def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
@@ -45,7 +53,8 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     if facts.now_ms < due:
         yield TOO_YOUNG
     elif not _has_counters(facts):
-        yield Finding(Status.UNKNOWN, "nobody counts what has no origin before it is loaded")
+        words = "nobody counts what has no origin before it is loaded"
+        yield Finding(Status.UNKNOWN, words, Cause.TIER_ABSENT, about=Place(Tier.BROKER, ""))
     else:
         yield from _unheard(facts, bucket)
     yield _FROM_BROKER_ON
@@ -61,6 +70,8 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
                 _gravity(facts, due),
                 f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
                 " before this bucket was due",
+                Cause.COUNTER_STOPPED,
+                about=key,
             )
 
 
@@ -81,10 +92,12 @@ def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
             yield Finding(
                 Status.UNKNOWN,
                 f"{reasons.of_sender(key)} did not count partition {min(late)} from its start",
+                Cause.RETENTION,
+                about=key,
             )
     for note in facts.topic.gaps:
         if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.ahead_ms:
-            yield Finding(Status.UNKNOWN, reasons.of_gap(note))
+            yield Finding(Status.UNKNOWN, reasons.of_gap(note), Cause.GAP, about=note)
 
 
 def _is_current(facts: TopicFacts, key: SenderKey) -> bool:

@@ -1,5 +1,5 @@
-"""Deletes versions and subjects. A version must be softly deleted before it can be deleted for
-ever. A version that another schema references is never deleted."""
+"""Deletes versions and subjects. A version must be soft-deleted before it can be deleted
+permanently. A version that another schema references is never deleted."""
 
 from __future__ import annotations
 

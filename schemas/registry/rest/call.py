@@ -26,7 +26,7 @@ BODY_BYTES_MAX: Final = 4 << 20
 the store accepts, even if every quote in the schema is escaped."""
 BODY_WITHIN_S: Final = 30.0
 """A body must arrive within this many seconds. Without this limit, a client that never ends its
-body would occupy one of the program's few connections for ever."""
+body would occupy one of the program's few connections permanently."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (

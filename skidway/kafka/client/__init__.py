@@ -4,7 +4,8 @@ batches.
     values      cluster, delivery                 the values that callers see
     decisions   outbox, dispatch, fetching        order, retries, positions
                 connection, session, metadata     requests of a connection, all connections, leaders
-                calls, requests, group_offsets, backoff    requests as values, and waits
+                calls, requests, alterations, group_offsets    requests as values
+                backoff                           waits between attempts
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
                 topic_creation                missing topics are created, until they can be used

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from skidway.clock import Clock, SystemClock
-from skidway.kafka.client import group_offsets, requests
+from skidway.kafka.client import requests
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import (
@@ -156,8 +156,10 @@ class Client:
 
     def delete_topics(self, names: Sequence[str]) -> requests.Results:
         """Deletes topics. Returns for each topic an error or None."""
-        call = requests.delete_topics_call(names, self.request_timeout_ms)
-        return self._ask_controller(call, requests.deleted_topics)
+        from skidway.kafka.client import alterations  # late: see its docstring
+
+        call = alterations.delete_topics_call(names, self.request_timeout_ms)
+        return self._ask_controller(call, alterations.deleted_topics)
 
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
@@ -167,10 +169,12 @@ class Client:
 
         Raises UnsupportedVersion if the broker cannot add partitions.
         """
-        call = requests.create_partitions_call(
+        from skidway.kafka.client import alterations  # late: see its docstring
+
+        call = alterations.create_partitions_call(
             counts, self.request_timeout_ms, validate_only=validate_only
         )
-        return self._ask_controller(call, requests.created_partitions)
+        return self._ask_controller(call, alterations.created_partitions)
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """Returns the settings of topics. Raises KafkaError when one of the topics does not
@@ -192,14 +196,18 @@ class Client:
         """Changes settings of a topic. Returns the error, or None. Raises UnsupportedVersion if the
         broker cannot change settings.
         """
-        call = requests.alter_configs_call(topic, changes, validate_only=validate_only)
-        return requests.altered_configs(self._ask(call, self._any_address))[topic]
+        from skidway.kafka.client import alterations  # late: see its docstring
+
+        call = alterations.alter_configs_call(topic, changes, validate_only=validate_only)
+        return alterations.altered_configs(self._ask(call, self._any_address))[topic]
 
     def log_dirs(self, broker: Broker) -> list[LogDir]:
         """Returns the log directories of a broker, and their contents. Raises UnsupportedVersion if
         the broker cannot describe them."""
-        response = self._ask(requests.describe_log_dirs_call(), _always(broker.address))
-        return requests.described_log_dirs(response)
+        from skidway.kafka.client import alterations  # late: see its docstring
+
+        response = self._ask(alterations.describe_log_dirs_call(), _always(broker.address))
+        return alterations.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
         """Returns the settings of the broker with the lowest id among the brokers that answer."""
@@ -308,6 +316,8 @@ class Client:
             self.pause(backoff.next_s())
 
     def _commit_once(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        from skidway.kafka.client import group_offsets  # late: few programs have groups
+
         found = self._ask(group_offsets.find_coordinator_call(group), self._any_address)
         address = group_offsets.coordinator(found)
         answer = self._ask(group_offsets.commit_offsets_call(group, offsets), _always(address))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from skidway.dataclass import dataclass
 from skidway.errors import UsageError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.describe_configs import ConfigSource

@@ -18,9 +18,9 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, headers, read_header
 from skidway.kafka.client.backoff import Backoff

@@ -106,6 +106,10 @@ class Producer:
         """The partitions whose batches are being retried, each with the last error."""
         return self._dispatch.troubles
 
+    def leader(self, tp: TopicPartition) -> Address | None:
+        """The address of the partition's leader, as far as it is known."""
+        return self._client.picture.cluster.leader(tp)
+
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
         """Queues a batch, and sends the bytes that can be sent now. Raises BufferFull if `has_room`
         is False."""

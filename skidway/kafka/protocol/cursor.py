@@ -39,7 +39,8 @@ def refusing(parse: Callable[P, T]) -> Callable[P, T]:
 
 
 def text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """Returns a string that is not null, with an int16 length, and the position after it."""
+    """Reads a string that may not be null and whose length is an int16. Returns the string and the
+    position after it."""
     size = INT16.unpack_from(view, at)[0]
     start = at + 2
     end = start + size

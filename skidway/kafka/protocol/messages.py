@@ -45,6 +45,7 @@ from typing import (
     get_type_hints,
 )
 
+from skidway.dataclass import dataclass
 from skidway.kafka.errors import BadValue, UnsupportedVersion
 from skidway.kafka.protocol import primitives as wire
 from skidway.kafka.protocol.apis import ApiKey, VersionRange, flexible
@@ -98,7 +99,7 @@ S = TypeVar("S")
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def structure(cls: type[S]) -> type[S]:
     """Makes a class of typed fields a frozen, slotted, keyword-only dataclass."""
-    return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
 class Message:

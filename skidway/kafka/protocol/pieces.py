@@ -6,9 +6,10 @@ the network layer sends with sendfile; this package uses only its length.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from skidway.dataclass import dataclass
 
 
 class HasFileno(Protocol):

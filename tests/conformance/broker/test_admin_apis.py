@@ -314,8 +314,8 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
 def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
-    """With LogAppendTime the append time is in the Produce response and in the batch, and look-ups
-    use this time; with CreateTime the response has no append time."""
+    """With LogAppendTime the append time is in the Produce response and in the batch, and a search
+    for an offset by time uses it. With CreateTime the response has no append time."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)

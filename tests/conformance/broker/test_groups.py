@@ -468,7 +468,7 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
 
 
 def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> None:
-    """If a topic is deleted and made again, the group has no offsets for the new topic."""
+    """If a topic is deleted and created again, the group has no offsets for the new topic."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     member = ConfluentMember(broker.address, group, topic)

@@ -314,7 +314,7 @@ def test_everything_is_fetched_once(
 
 
 def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> None:
-    """If the fetch position lies within a batch, the client returns the whole batch."""
+    """If the fetch position is within a batch, the client returns the whole batch."""
     fill(broker, LOGS, 4)
     fetcher = Fetcher(client, max_wait_ms=50)
     fetcher.seek(LOGS, 4)

@@ -112,8 +112,8 @@ def test_every_codec_and_partition_across_restarts(
 def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """If a topic is deleted and made again in Kafka while the mirror follows the topic, the mirror
-    stops copying this topic, and copies none of the new records."""
+    """If a topic is deleted and created again in Kafka while the mirror follows the topic, the
+    mirror stops copying this topic, and copies none of the new records."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()
@@ -134,8 +134,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """If Kafka's log start offset lies inside a batch, the mirror copies the whole batch. The
-    mirror reports the missing offsets before this batch as a gap."""
+    """If Kafka's log start offset is inside a batch, the mirror copies the whole batch. The mirror
+    reports the missing offsets before this batch as a gap."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

@@ -41,7 +41,7 @@ def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> 
     top = {found.name for found in installed.iterdir() if not found.name.endswith(".dist-info")}
     assert top == {"skidway", "pyspark_skidway.py"}
     assert (installed / "skidway" / "schemas" / "audit.avsc").is_file()
-    assert (installed / "skidway" / "audit" / "collector" / "pages" / "style.css").is_file()
+    assert (installed / "skidway/audit/collector/web/templates/style.css").is_file()
 
 
 def test_all_programs_run_beside_files_of_the_same_names(installed: Path, tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
-    """The client deletes a version and then a subject, first softly and then permanently."""
+    """The client soft-deletes and then permanently deletes a version, and then a subject."""
     client.register_schema("s", Schema(text(V1), "AVRO"))
     client.register_schema("s", Schema(text(V2), "AVRO"))
     assert client.delete_version("s", 1) == 1

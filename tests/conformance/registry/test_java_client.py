@@ -126,7 +126,7 @@ def test_references(client: Client) -> None:
 
 
 def test_deletion(client: Client) -> None:
-    """The client can delete a subject first softly and then permanently."""
+    """The client can soft-delete a subject, and then delete it permanently."""
     client.register("users-value", client.schema(V1))
     assert [*client.deleteSubject("users-value")] == [1]
     assert [*client.getAllSubjects(True)] == ["users-value"]

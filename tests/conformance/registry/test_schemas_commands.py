@@ -95,14 +95,14 @@ def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Ru
     assert done.returncode == 2
     assert "--yes" in done.stderr
     assert [line.split()[:5] for line in done.stdout.splitlines()[1:]] == [
-        ["users", "1", "1", "live", "softly"],
-        ["users", "2", "2", "live", "softly"],
+        ["users", "1", "1", "live", "soft-deleted"],
+        ["users", "2", "2", "live", "soft-deleted"],
     ]
     assert run("delete", "users", "--dry-run").returncode == 0
     assert users.versions("users") == [1, 2]
 
 
-def test_what_was_softly_deleted_comes_back_under_its_id(
+def test_what_was_soft_deleted_comes_back_under_its_id(
     users: RegistryAdministration, run: Run
 ) -> None:
     """After `delete` and `undelete`, each schema of the subject has its old id again, so that the
@@ -120,12 +120,12 @@ def test_what_was_softly_deleted_comes_back_under_its_id(
     assert [users.version("users", each).id for each in users.versions("users")] == [1, 2]
     done = run("undelete", "users")
     assert done.returncode == 1
-    assert "nothing that was softly deleted" in done.stderr
+    assert "nothing that was soft-deleted" in done.stderr
 
 
 def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """With --permanent, `delete` deletes a version first softly and then permanently. Afterwards
-    the id of the version's schema is unknown."""
+    """With --permanent, `delete` first soft-deletes a version and then deletes it permanently.
+    Afterwards the id of the version's schema is unknown."""
     done = run("delete", "users", "--version", "1", "--permanent", "--yes", "--json")
     assert json.loads(done.stdout)["deleted"] is True
     assert users.versions("users", deleted=True) == [2]
@@ -137,7 +137,7 @@ def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> N
 
 
 def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """A permanent deletion of a subject includes the versions that were softly deleted earlier."""
+    """A permanent deletion of a subject includes the versions that were soft-deleted earlier."""
     users.delete_version("users", 1)
     assert run("delete", "users", "--permanent", "--yes").returncode == 0
     assert users.subjects(deleted=True) == []

@@ -58,7 +58,7 @@ def test_topics_are_made_listed_described_and_deleted(
 
 def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str) -> None:
     """`skidway produce` makes one record of every line, including blank lines. A line may end with
-    CRLF or LF, and the last line may have no line ending."""
+    CRLF or LF, and the last line may have no line terminator."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic, "--partition", "1")
     sent = run_skidway("produce", *at, input_text="one\r\n\nzażółć\nlast")
     assert sent.returncode == 0, sent.stderr

@@ -113,8 +113,8 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
     """If ZooKeeper keeps its connections open but sends no answers, calls on kazoo's client fail
-    within the session timeout, and `close` returns. This holds both before and after the client has
-    noticed that no answers come."""
+    within three session timeouts, and `close` returns. This holds both before and after the client
+    has noticed that no answers come."""
     server, timeout_s = ZooKeeper(tmp_path), 4.0
     with running(server.program, server.ready):
         session = Coordinator(server.address, session_timeout_s=timeout_s)
@@ -134,7 +134,8 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
                     eventually(lambda: session.state is SessionState.SUSPENDED)
                 thread = threading.Thread(target=use, daemon=True)
                 thread.start()
-                thread.join(2 * timeout_s + 1)
+                # kazoo may repeat a call just before its deadline, and waits for the repeat too.
+                thread.join(3 * timeout_s)
                 assert len(silent) == 1 + noticed
             began_at = time.monotonic()
             session.close()

@@ -47,7 +47,8 @@ def copies(broker: str, name: str) -> Iterator[tuple[tuple[int, int], bytes]]:
 
 
 def has_begun(process: AgentProcess, sent: int) -> bool:
-    """Returns whether the agent has promised or sent more than the first `sent` bytes."""
+    """Returns whether the agent has stored an intent or a checkpoint beyond the first `sent`
+    bytes."""
     path = process.state / DATABASE
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as found:
@@ -62,8 +63,8 @@ def has_begun(process: AgentProcess, sent: int) -> bool:
 def test_a_record_that_is_sent_again_has_its_first_labels(
     agent: Callable[..., AgentProcess], tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
-    """The agent is killed again and again while it sends, and before each start the labels are
-    others. Each line is delivered, and all copies of a record are the same, with one release."""
+    """If the agent is killed again and again while it sends, and the labels are changed before each
+    start, each line is delivered, and all copies of a record have the same labels."""
     log = tmp_path / "pods" / "shop_web-1_uid-1" / "app" / "0.log"
     log.parent.mkdir(parents=True)
     labels = tmp_path / "pods.json"

@@ -202,9 +202,9 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If a line without a line ending stops growing, the agent sends the line's bytes as a record.
-    If the agent is then killed and the rest of the line is written, the agent sends the rest as a
-    second record. No byte is sent twice."""
+    """If a line without a line terminator stops growing, the agent sends the line's bytes as a
+    record. If the agent is then killed and the rest of the line is written, the agent sends the
+    rest as a second record. No byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()

@@ -1,4 +1,4 @@
-"""A real agent takes changed settings while it runs. It neither loses nor doubles a line."""
+"""A real agent takes changed settings while it runs, and neither loses nor doubles a line."""
 
 from __future__ import annotations
 
@@ -72,6 +72,35 @@ def test_sources_come_change_and_go_without_a_restart(
     assert process.program.pid == process_id
     assert "configuration" not in process.health()
     assert reload(process).stdout == "nothing changed\n"
+
+
+def test_an_agent_without_sources_runs_and_takes_them_at_a_reload(
+    agent: Make, tmp_path: Path, own_broker: SkidwayBroker
+) -> None:
+    """If `sources.dir` has no file yet, the agent starts, and its log and /health say so. At a
+    reload it takes the sources of a new file, whose schema is beside this file. If all files are
+    removed, the agent continues without sources."""
+    log, folder = tmp_path / "a.log", tmp_path / "agent.d"
+    folder.mkdir()
+    log.write_text("a1\n")
+    process = agent()
+    process.settings["sources.dir"] = str(folder)
+    process.start()
+    sentence = f"there are no sources: no file *.yml is in {folder}"
+    assert sentence in process.health()["sources"]
+    assert process.program.output().count('"event": "no_sources"') == 1
+    (folder / "line.avsc").write_text(
+        '{"type": "record", "name": "r", "fields": [{"name": "line", "type": "string"}]}'
+    )
+    mine = source("logs", log, schema="line.avsc")
+    (folder / "a.yml").write_text(yaml.safe_dump({"sources": [mine]}))
+    done = reload(process)
+    assert (done.returncode, done.stdout) == (0, f"source of topic logs added: {log}\n")
+    eventually(lambda: lines_of(own_broker, "logs") == ["a1"], what="the line")
+    eventually(lambda: "sources" not in process.health(), what="a health without the sentence")
+    (folder / "a.yml").unlink()
+    assert reload(process).stdout == f"source of topic logs removed: {log}\n"
+    eventually(lambda: "sources" in process.health(), what="the sentence")
 
 
 def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Callable
@@ -11,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from support.agent_process import AgentProcess
+from support.agent_process import AgentProcess, values
 from support.brokers import SkidwayBroker
-from support.processes import eventually, run_skidway
+from support.processes import eventually, run_skidway, skidway
 from support.promises import promise
 from support.registry import Registry
 
@@ -87,3 +88,49 @@ def test_rejected_lines_are_repaired_and_replayed_once(
     rows = ok("consume", "--topic", "logs", "--from-beginning", "--max", "3", *places).stdout
     assert sorted(json.loads(row)["n"] for row in rows.splitlines()) == ["1", "2", "4"]
     assert not [each for each in process.ledger() if each["pending"]]
+
+
+@promise("2 replay")
+def test_replays_that_are_killed_and_run_again_double_nothing(
+    agent: Make, tmp_path: Path, own_broker: SkidwayBroker
+) -> None:
+    """If the command is killed at any moment and run again, if two commands run at once, and if the
+    agent is killed meanwhile, each repaired line becomes one row."""
+    log, file = tmp_path / "a.log", tmp_path / "repair.jsonl"
+    log.write_text("".join(f"line {n}\n" for n in range(3_000)))
+    process = agent(
+        {
+            "topic": "logs",
+            "paths": [str(log)],
+            "parser": {"type": "regex", "pattern": "(?P<n>[0-9]+)"},
+            "replay": True,
+        }
+    )
+    process.settings["rejected.share.max"] = 1
+    process.start()
+    eventually(lambda: process.settled({log: log.stat().st_size}), what="all rejects")
+    ok("rejected", "export", "logs", str(file), "--bootstrap-server", own_broker.address)
+    file.write_text(file.read_text().replace('"line": "line ', '"line": "'))
+    command = skidway("agent", "replay", str(file), "--config", str(process.config))
+    for killed_after_s in (0.6, 1.2, 2.0, 3.0):
+        replays = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            replays[0].wait(killed_after_s)
+        for each in replays:
+            each.kill()
+            each.wait()
+        process.program.kill()
+        process.start(ready=False)
+    for _ in range(2):
+        ok("agent", "replay", str(file), "--config", str(process.config))
+    wanted = sorted(str(n) for n in range(3_000))
+    found: list[str] = []
+
+    def have_come() -> bool:
+        texts = (value[6 : 6 + value[5] // 2] for value in values(own_broker.address, "logs"))
+        found[:] = sorted(text.decode() for text in texts)  # after the schema id and the length
+        return len(found) >= len(wanted)
+
+    eventually(have_come, within_s=120, every_s=1, what="all repaired lines")
+    assert found == wanted
+    assert counts(process)[0]["open"] == 0

@@ -247,9 +247,9 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     name = b"fromnext".hex()
     eventually(lambda: fleet.health()[0] == 503, what="it is seen")
     assert name in fleet.health()[1]["schemas"]
-    assert fleet.metric("skidway_audit_unread_messages") == 1
-    assert name in fleet.reasons()
-    assert "complete" not in fleet.verdicts()
+    eventually(lambda: fleet.metric("skidway_audit_unread_messages") == 1, what="it is counted")
+    eventually(lambda: name in fleet.reasons(), what="the buckets are judged with it")
+    eventually(lambda: "complete" not in fleet.verdicts(), what="no bucket is complete")
     status, said = fleet.wait(timeout_s=5)
     assert (status, name in said) == (1, True), said
     assert name in fleet.ask("hosts", "--config", str(fleet.config))[1]
@@ -282,7 +282,7 @@ def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     assert fleet.collector.output().count("roster_refused") == 1
     fleet.write_roster(APP1, {"host": "app2", "cluster": "main", "retired": True})
     eventually(lambda: fleet.health()[0] == 200, what="healthy again")
-    assert words not in fleet.reasons()
+    eventually(lambda: words not in fleet.reasons(), what="app2 is retired")
     fleet.write_roster(APP1, APP2)
     eventually(lambda: words in fleet.reasons(), what="app2 is expected again")
     eventually(lambda: fleet.metric("skidway_audit_never_heard_hosts") == 1, what="it is counted")

@@ -49,7 +49,7 @@ class Site:
         self.client = Client(broker.address)
         self.producer = Producer(self.client)
         self.counts = Counts(BUCKET_MS)
-        self.sent = 0
+        self.sent, self.event_ms = 0, 1_000_000
         self.health_port, self.port, self.metrics_port = free_port(), free_port(), free_port()
         topic.ensure(self.client, time.sleep)
         self.client.create_topics([NewTopic("logs", 2)])
@@ -66,7 +66,7 @@ class Site:
             origins = Origins(
                 np.full(BATCH, AGENT), np.full(BATCH, 5), positions, np.full(BATCH, 10)
             )
-            times = np.full(BATCH, 1_000_000 + self.sent, np.int64)
+            times = np.full(BATCH, self.event_ms + self.sent, np.int64)
             values = pa.array([b"x" * 10] * BATCH, pa.binary())
             self.producer.send(
                 TopicPartition("logs", 0), columns.encode(values, times, origins=origins), None
@@ -230,6 +230,42 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
     assert counter.stop() == 0
 
 
+def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
+    """`skidway audit report --history` asks the running collector. The history says that a bucket
+    became complete, and that later lines reopened it. The history survives kill -9 and the loss of
+    the collector's store. A topic that the audit does not know is refused with one sentence."""
+    counter = site.counter().start().wait_until(site.ready)
+    collector = site.collector().start()
+    collected = f"http://127.0.0.1:{site.port}"
+    asked = ["audit", "report", "--history", "--json", "--collector", collected]
+    site.event_ms = (SystemClock().time_ms() - 60_000) // BUCKET_MS * BUCKET_MS
+
+    def words() -> list[str]:
+        done = run_skidway(*asked, "--topic", "main.logs", "--bucket", str(site.event_ms))
+        buckets = json.loads(done.stdout)["buckets"] if done.returncode == 0 else []
+        return [change["word"] for change in buckets[0]["changes"]] if buckets else []
+
+    site.send()
+    site.seal()
+    eventually(lambda: words()[-1:] == ["complete"], every_s=0.5, what="it was noted as complete")
+    noted = words()
+    collector.kill()
+    for path in (site.folder / "store").glob("audit.db*"):
+        path.unlink()
+    collector.start()
+    eventually(lambda: words() == noted, every_s=0.5, what="the new store has the history")
+    assert counter.stop() == 0
+    site.send()
+    site.seal()
+    eventually(lambda: words()[-1:] != ["complete"], every_s=0.5, what="later lines reopened it")
+    assert words()[: len(noted)] == noted
+    refused = run_skidway(*asked, "--topic", "main.other")
+    assert (refused.returncode, "main.other" in refused.stderr) == (2, True), refused.stderr
+    assert collector.stop() == 0
+    silent = run_skidway(*asked, "--topic", "main.logs")
+    assert (silent.returncode, collected in silent.stderr) == (3, True), silent.stderr
+
+
 def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
     """A bucket is a time window of a topic. When an operator accepts an incomplete bucket, the
     acceptance is stored in the audit topic of a real broker. A collector with a new store reads the
@@ -318,7 +354,7 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
     site.seal()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), what="dashboard")
     eventually(site.complete, what="complete")
-    assert _counted(site.get("/buckets.json"), "broker") == site.sent
+    eventually(lambda: _counted(site.get("/buckets.json"), "broker") == site.sent, what="counted")
     for program in (counter, collector):
         program.signal(signal.SIGTERM)
         assert program.wait() == 0

@@ -207,7 +207,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
     """If batches before the recovery point (the end of the flushed data) are lost, recovery reports
-    the log as damaged and changes no file. This is so even if an empty segment follows.
+    the log as damaged and changes no file, even if an empty segment follows.
     """
     log = write_log(tmp_path, 3)
     log.roll(0)
@@ -219,7 +219,7 @@ def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Pa
 
 def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
     """If a roll failed and batches were then appended to the old segment, recovery deletes the
-    empty segment whose base offset lies within the old segment."""
+    empty segment whose base offset is within the old segment."""
     write_log(tmp_path, 3)
     (tmp_path / "00000000000000000004.log").touch()
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
@@ -530,7 +530,7 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
     """After recovery the log does not serve records below the log start offset in the checkpoint,
-    even if this offset lies within a segment."""
+    even if this offset is within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4

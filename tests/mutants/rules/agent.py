@@ -1,5 +1,5 @@
-"""Mutants of how the agent notes intents, sends and acknowledges lines, counts them and publishes
-messages. The mutants of how the agent handles files are in agent_files."""
+"""Mutants of the rules by which the agent notes intents, sends and acknowledges lines, counts them
+and publishes messages. The mutants of how the agent handles files are in agent_files."""
 
 from mutants.mutant import Mutant
 
@@ -527,7 +527,7 @@ MUTANTS = (
     ),
     Mutant(
         "a member that has the field's own name loses to its alias",
-        "agent/parsing/json_lines.py",
+        "agent/parsing/aliases.py",
         "    found |= {name: each for name, each in value.items() if name not in aliases.names}\n",
         "",
         (
@@ -537,10 +537,24 @@ MUTANTS = (
     ),
     Mutant(
         "a wrong name of a JSON time is not noticed",
-        "agent/parsing/json_lines.py",
-        "        if unknown:\n            raise ConfigurationRefused(\n",
-        "        if not time_fields:\n            raise ConfigurationRefused(\n",
+        "agent/parsing/time_members.py",
+        "        if kind is None and path[0] not in removed:\n            continue\n",
+        "",
         ("tests/unit/agent/parsing/test_json_lines.py::test_a_time_that_is_no_field_is_refused",),
+    ),
+    Mutant(
+        "a time inside an object is looked for in the outermost object",
+        "agent/parsing/time_members.py",
+        "        value = value.get(name)\n",
+        "        value = value.get(path[-1], value.get(name))\n",
+        ("tests/unit/agent/parsing/test_json_lines.py::test_times_inside_objects_are_found",),
+    ),
+    Mutant(
+        "microseconds since 1970 count as milliseconds",
+        "agent/parsing/timestamps.py",
+        '    "epoch_us": Epoch(1_000_000, 18),\n',
+        '    "epoch_us": Epoch(1_000, 18),\n',
+        ("tests/unit/agent/parsing/test_timestamps.py",),
     ),
     Mutant(
         "a record with the time of reading has no mark",
@@ -579,6 +593,16 @@ MUTANTS = (
         "column.take(pa.array(owner * 0))",
         (
             "tests/unit/agent/parsing/test_added_fields.py::test_each_row_has_the_fields_of_its_own_file",
+        ),
+    ),
+    Mutant(
+        "bytes are promised again while the brokers are asked what they have of them",
+        "agent/files/reading.py",
+        "            if tracked.is_replaying:\n",
+        "            if not tracked:\n",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_promised_bytes_are_not_promised_again_while_brokers_are_asked",
         ),
     ),
     Mutant(
@@ -1419,10 +1443,10 @@ MUTANTS = (
         "whatever is acknowledged is passed, in whichever order",
         "agent/delivery/progress.py",
         """        while tracked.flights and tracked.flights[0].is_done:
-            flight = tracked.flights.pop(0)
+            flight, tracked.flights = tracked.flights[0], tracked.flights[1:]
 """,
         """        for flight in [each for each in tracked.flights if each.is_done]:
-            tracked.flights.remove(flight)
+            tracked.flights = tuple(x for x in tracked.flights if x is not flight)
 """,
         (
             "tests/unit/agent/delivery/test_refused.py::"
@@ -1563,6 +1587,26 @@ MUTANTS = (
         (
             "tests/unit/agent/files/test_rotations.py::"
             "test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone",
+        ),
+    ),
+    Mutant(
+        "no agent looks for messages that it sent before its state was restored",
+        "agent/program.py",
+        "    if state.is_new:\n",
+        "    if state.is_new or clock:\n",
+        (
+            "tests/unit/agent/cluster/test_connection.py::"
+            "test_only_a_new_agent_does_not_search_for_its_messages",
+        ),
+    ),
+    Mutant(
+        "every process takes the state for one that it has made",
+        "agent/state/database.py",
+        "    is_new = not path.exists()\n    if is_new:\n",
+        "    is_new = True\n    if not path.exists():\n",
+        (
+            "tests/unit/agent/state/test_database.py::"
+            "test_a_state_is_new_only_for_the_process_that_made_it",
         ),
     ),
 )

@@ -1,5 +1,5 @@
-"""Mutants of how the agent finds records in the bytes of files: byte order, byte order marks and
-runs of NUL bytes. Also of which bytes and files are skipped."""
+"""Mutants of the rules by which the agent finds records in the bytes of files (byte order, byte
+order marks, runs of NUL bytes), and of the rules by which it skips bytes and files."""
 
 from mutants.mutant import Mutant
 
@@ -81,6 +81,13 @@ MUTANTS = (
         return lines.end_inside(piece)
 """,
         (NUL_RUNS + "test_a_large_hole_is_one_rejected_range",),
+    ),
+    Mutant(
+        "a run of NUL bytes that two readings of a long line divide is no hole",
+        "agent/files/reading.py",
+        "if is_hole else lines.size_before_nuls(piece)\n",
+        "if lines.unit else lines.size_before_nuls(piece)\n",
+        (NUL_RUNS + "test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends",),
     ),
     Mutant(
         "a hole may be a part of a record of several lines",

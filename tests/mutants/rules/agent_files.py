@@ -1,11 +1,42 @@
-"""Mutants of how the agent handles files. They concern how the agent distinguishes files, how it
-finds out what happened to a file, and which losses it declares."""
+"""Mutants of the rules by which the agent handles files. They concern how the agent distinguishes
+files, how it finds out what happened to a file, and which losses it declares."""
 
 from mutants.mutant import Mutant
 
+QUIET = "tests/unit/agent/files/test_quiet_files.py::"
 UNBEGUN = "tests/unit/agent/files/test_unbegun.py::"
 
+BACKLOG = "tests/unit/agent/accounts/test_backlog.py::"
+
 MUTANTS = (
+    Mutant(
+        "notes pile up in the state while the brokers are away",
+        "agent/accounts/backlog.py",
+        "if now < self._tell_at or self._mail.has(self._last_id):",
+        "if now < self._tell_at:",
+        (f"{BACKLOG}test_one_note_waits_at_most",),
+    ),
+    Mutant(
+        "bytes become younger when notes of a file's end are merged",
+        "agent/accounts/backlog.py",
+        "(later[0], earlier[1])",
+        "(later[0], later[1])",
+        (f"{BACKLOG}test_the_notes_of_a_file_are_few_and_never_make_bytes_younger",),
+    ),
+    Mutant(
+        "a file that was deleted while the agent has it open has time left",
+        "agent/accounts/backlog.py",
+        "return tracked.is_deleted or (handle is not None and not handle.status().links)",
+        "return False",
+        (f"{BACKLOG}test_a_file_without_a_name_is_lost_at_once",),
+    ),
+    Mutant(
+        "files that cannot be opened have no unread bytes",
+        "agent/accounts/backlog.py",
+        "if file.may_begin and file.found.size > 0:",
+        "if False:",
+        (f"{BACKLOG}test_a_file_that_cannot_be_opened_is_told_as_unread",),
+    ),
     Mutant(
         "a start forgets which empty files and old files were at the paths",
         "agent/files/tracking.py",
@@ -1052,11 +1083,41 @@ MUTANTS = (
     Mutant(
         "names stand still where another file has the inode of the one before",
         "agent/files/look.py",
-        "        here = ((path, (found.key, found.born_ns)) for",
-        "        here = ((path, found.key) for",
+        "    files = ((path, (found.key, found.born_ns)) for",
+        "    files = ((path, found.key) for",
         (
             "tests/unit/agent/files/test_rotations.py::"
             "test_another_file_under_the_same_inode_is_known_when_names_stand_still_again",
         ),
+    ),
+    Mutant(
+        "a file that was written is at rest",
+        "agent/files/recognition.py",
+        """            and found.changed_ns == tracked.changed_ns
+            and found.size == tracked.size""",
+        "            and found.size <= tracked.size",
+        (f"{QUIET}test_whatever_changes_a_file_is_found_without_an_event",),
+    ),
+    Mutant(
+        "a file that has another inode's time of birth is at rest",
+        "agent/files/recognition.py",
+        "            and found.born_ns == tracked.birth.born_ns\n            and number",
+        "            and number",
+        (f"{QUIET}test_another_file_with_the_same_inode_size_and_time_is_not_at_rest",),
+    ),
+    Mutant(
+        "a file has the description of the file that was at its path",
+        "agent/files/operating_system.py",
+        "before is not None and before.key == key:\n            key = before.key\n",
+        "before is not None:\n            key = before.key\n",
+        (f"{QUIET}test_a_quiet_file_has_one_description",),
+    ),
+    Mutant(
+        "the settings import Arrow, and so pandas",
+        "agent/settings.py",
+        "from skidway.errors import ConfigurationRefused\n",
+        "from skidway.agent.shaping.checking import check_patterns as check_patterns\n"
+        "from skidway.errors import ConfigurationRefused\n",
+        ("tests/unit/agent/test_imports.py",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Mutants of the agent's parsers of csv, logfmt and log4j, and of JSON behind a prefix."""
+"""Mutants of the agent's parsers of csv, logfmt and log4j, and of JSON after a prefix."""
 
 from mutants.mutant import Mutant
 
@@ -20,9 +20,24 @@ MUTANTS = (
     Mutant(
         "a header becomes a row",
         "agent/parsing/csv_lines.py",
-        "        return np.logical_and(good, ~is_header)\n",
-        "        return good\n",
-        (f"{CSV}test_headers_are_rejected",),
+        "            good = np.logical_and(good, ~is_header)\n",
+        "            pass\n",
+        (f"{CSV}test_a_line_is_a_header_because_of_its_own_text",),
+    ),
+    Mutant(
+        "a header that is left out is counted by no rule",
+        "agent/batches/shape.py",
+        "    return parsed, LeftOut(rows, np.full(len(rows), NO_TIME), np.full(len(rows), rule))\n",
+        "    rows = rows[:0]\n"
+        "    return parsed, LeftOut(rows, np.full(len(rows), NO_TIME), np.full(len(rows), rule))\n",
+        ("tests/unit/agent/loop/test_filters.py::test_headers_of_csv_are_counted_as_filtered",),
+    ),
+    Mutant(
+        "a recipe of an earlier version leaves headers out",
+        "agent/parsing/csv_lines.py",
+        "CSV_HEADER if skips_headers else NO_MATCH\n",
+        "CSV_HEADER\n",
+        (f"{CSV}test_recipes_of_earlier_versions_still_reject_headers",),
     ),
     Mutant(
         "a quotation mark behind a word begins a value",

@@ -1,4 +1,4 @@
-"""Mutants of how a running agent takes other settings."""
+"""Mutants of the rules by which a running agent takes changed settings."""
 
 from mutants.mutant import Mutant
 
@@ -6,6 +6,26 @@ LOOP = "tests/unit/agent/loop/test_reload.py::"
 RELOADER = "tests/unit/agent/reloading/test_reloader.py::"
 
 MUTANTS = (
+    Mutant(
+        "a relative path of a schema begins at the current directory",
+        "agent/configuration.py",
+        "    folder = Path.cwd() if file is None else file.absolute().parent\n",
+        "    folder = Path.cwd()\n",
+        (
+            "tests/unit/agent/test_formats.py::"
+            "test_relative_paths_begin_at_the_file_that_names_them",
+        ),
+    ),
+    Mutant(
+        "a SIGHUP that comes early is lost",
+        "agent/program.py",
+        "    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})\n",
+        "",
+        (
+            "tests/unit/agent/reloading/test_reloader.py::"
+            "test_a_hangup_that_comes_early_is_a_request",
+        ),
+    ),
     Mutant(
         "files keep the number of their source when sources change their order",
         "agent/files/tracking.py",

@@ -1,4 +1,4 @@
-"""Mutants of how repaired lines are replayed."""
+"""Mutants of the rules by which repaired lines are replayed."""
 
 from mutants.mutant import Mutant
 

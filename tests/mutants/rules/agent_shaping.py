@@ -1,5 +1,5 @@
-"""Mutants of how the agent leaves records out, counts them by rule, and keeps secrets out of what
-it sends."""
+"""Mutants of the rules by which the agent leaves out records, counts them by rule, and keeps
+secrets out of the records that it sends."""
 
 from mutants.mutant import Mutant
 

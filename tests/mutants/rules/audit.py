@@ -3,15 +3,348 @@
 from mutants.mutant import Mutant
 
 _JUDGEMENT = "tests/unit/audit/judgement/"
+_PAGES = "tests/unit/audit/collector/pages/"
 _ANY_ORDER = (
     "tests/unit/audit/evidence/test_ledger.py::test_the_order_in_which_messages_come_changes_nothing",
 )
 _EACH_RULE = (
     f"{_JUDGEMENT}test_topic_judgement.py::test_each_rule_keeps_a_bucket_from_being_complete",
 )
+_EDITIONS = "tests/unit/audit/collector/test_editions.py::"
+_WEB = "tests/unit/audit/collector/test_web.py::"
+_METRICS = "tests/unit/audit/collector/test_metrics.py::"
+_JUDGE = "tests/unit/audit/collector/test_judge.py::"
+_REBUILDING = "tests/unit/audit/evidence/test_rebuilding.py::"
+_QUESTION = "tests/unit/audit/reports/test_completeness_question.py::"
+_BY_DIFFERENCE = "tests/model/test_audit_by_difference.py::"
+_DIFFERENCE = (f"{_BY_DIFFERENCE}test_judging_by_difference_is_judging_everything",)
+_COLUMNS = (f"{_BY_DIFFERENCE}test_judging_by_columns_is_judging_each_agent",)
+_CASES_BY_COLUMNS = (
+    f"{_JUDGEMENT}test_topic_judgement.py::"
+    "test_each_rule_applies_to_buckets_that_are_judged_by_columns",
+)
 _MAY_STILL_COME = "test_what_may_still_come_keeps_a_topic_from_being_complete"
 
+_EXPLANATION = "tests/unit/audit/explanation/test_explanation.py::"
+_WHY = "tests/unit/audit/commands/test_why.py::"
+
 MUTANTS = (
+    # These mutants concern answers that are made from editions.
+    Mutant(
+        "an answer mixes the evidence of one moment with the counts of another",
+        "audit/collector/editions.py",
+        "            chosen.ledger.hold()\n",
+        "",
+        (f"{_EDITIONS}test_an_answer_does_not_mix_two_moments",),
+    ),
+    Mutant(
+        "an edition that nobody uses keeps the store's log from being used anew",
+        "audit/collector/editions.py",
+        "                each.ledger.let_go()\n                each.edition = None\n"
+        "            self._checkpoint()\n            chosen = free[0]\n",
+        "                each.edition = None\n            chosen = free[0]\n"
+        "            chosen.ledger.let_go()\n",
+        (f"{_EDITIONS}test_editions_do_not_let_the_log_of_the_store_grow",),
+    ),
+    Mutant(
+        "an answer in parts leaves out the last of them",
+        "audit/collector/addresses.py",
+        "if end < count else None",
+        "if end + ROWS_MAX < count else None",
+        (
+            f"{_WEB}test_a_large_bucket_is_told_in_parts_that_are_complete",
+            f"{_WEB}test_many_hosts_are_told_in_parts_that_are_complete",
+        ),
+    ),
+    Mutant(
+        "a list that leaves out agents does not say where they are",
+        "audit/reports/report.py",
+        "None if len(few) == count else self.address(verdict)",
+        "None",
+        (f"{_WEB}test_a_large_bucket_is_told_in_parts_that_are_complete",),
+    ),
+    Mutant(
+        "the page of a bucket shows any hosts",
+        "audit/judgement/verdicts_of_agents.py",
+        "for status in np.unique(statuses)[::-1].tolist():",
+        "for status in np.unique(statuses).tolist():",
+        (f"{_WEB}test_the_page_of_a_large_bucket_shows_the_gravest_hosts",),
+    ),
+    Mutant(
+        "files that were announced since the last step are not known",
+        "audit/evidence/announced.py",
+        "            self._notes.pop(source, None)\n",
+        "",
+        (f"{_EDITIONS}test_a_file_that_a_second_agent_announces_is_known_at_once",),
+    ),
+    Mutant(
+        "agents that were heard since the last step are not known",
+        "audit/evidence/announced.py",
+        "            self._agents.pop(source, None)\n",
+        "",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a retired place lacks records for a job that reads",
+        "audit/judgement/bucket_columns.py",
+        "            if place.is_retired:\n                continue\n            lack =",
+        "            lack =",
+        _COLUMNS,
+    ),
+    # These mutants concern what a person on call sees first.
+    Mutant(
+        "rows that wait for the next load hide a loss",
+        "audit/explanation/choice.py",
+        "def lacks_only_rows(verdict: BucketVerdict) -> bool:\n",
+        "def lacks_only_rows(verdict: BucketVerdict) -> bool:\n    return False\n\n\n"
+        "def _lacks_only_rows(verdict: BucketVerdict) -> bool:\n",
+        (f"{_WHY}test_rows_that_wait_for_a_load_hide_no_other_cause",),
+    ),
+    Mutant(
+        "one acceptance covers a bucket with another cause",
+        "audit/explanation/choice.py",
+        "        if set(_signature(each)) != own:\n            break\n",
+        "",
+        (f"{_WHY}test_one_acceptance_covers_all_buckets_with_the_same_causes",),
+    ),
+    Mutant(
+        "the first page does not tell what a recount found",
+        "audit/collector/pages/overview.py",
+        "            if not x.is_good\n        ),",
+        "            if False\n        ),",
+        (f"{_PAGES}test_pages.py::test_a_recount_that_differs_is_told_on_the_first_page",),
+    ),
+    # These mutants concern old buckets that are deleted.
+    Mutant(
+        "a bucket is deleted although the share of rejects depends on it",
+        "audit/collector/pruning.py",
+        " and is_good(verdict) and not is_kept:\n",
+        " and is_good(verdict):\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_a_bucket_stays_while_its_rejects_are_not_accepted",
+        ),
+    ),
+    Mutant(
+        "a loss gives a deleted bucket a verdict of the judge",
+        "audit/collector/judge.py",
+        " if not self._ledger.is_pruned(source, key))\n",
+        ")\n",
+        (f"{_JUDGE}test_a_deleted_bucket_does_not_come_back_by_a_loss",),
+    ),
+    Mutant(
+        "rejects are not judged again when the bucket of their topic is deleted",
+        "audit/collector/judge.py",
+        "        sources = found.changed.keys() | found.gone.keys()\n",
+        "        sources = found.changed.keys()\n",
+        (f"{_JUDGE}test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted",),
+    ),
+    Mutant(
+        "an acceptance that was taken back holds if a step had no time for its bucket",
+        "audit/collector/topic_buckets.py",
+        "        self.mark(self._accepted - dependence.accepted)\n",
+        "",
+        (f"{_JUDGE}test_an_acceptance_that_was_taken_back_holds_no_longer",),
+    ),
+    Mutant(
+        "an old bucket is never judged again if all buckets change again and again",
+        "audit/collector/judge.py",
+        "        is_fair = self._steps % 2 == 0\n",
+        "        is_fair = False\n",
+        (f"{_JUDGE}test_an_old_bucket_is_judged_although_all_change_again_and_again",),
+    ),
+    Mutant(
+        "a span is complete although a larger bucket that began before it is not",
+        "audit/reports/completeness_question.py",
+        "max(ledger.bucket_sizes(), default=asked.bucket_ms)",
+        "ledger.bucket_ms() or asked.bucket_ms",
+        (f"{_QUESTION}test_a_large_bucket_counts_in_each_span_that_it_touches",),
+    ),
+    Mutant(
+        "a span is complete although a bucket of another size was deleted in it",
+        "audit/judgement/completeness.py",
+        "*judgement.buckets(), *deleted[-BUCKETS_MAX:]}",
+        "*judgement.buckets()}",
+        (f"{_QUESTION}test_a_deleted_bucket_is_not_complete_whatever_its_size",),
+    ),
+    Mutant(
+        "an hour is complete although a larger bucket that began before it is not",
+        "audit/collector/hours.py",
+        "for x in edition.ledger.bucket_sizes() if",
+        "for x in [edition.ledger.bucket_ms()] if",
+        (
+            "tests/unit/audit/collector/test_hours.py::"
+            "test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both",
+        ),
+    ),
+    Mutant(
+        "a topic is complete up to a time beyond an overlapping bucket that is not complete",
+        "audit/collector/topic_buckets.py",
+        "    return min(end, int(bad[0])) if len(bad) else end\n",
+        "    return end\n",
+        (f"{_JUDGE}test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not",),
+    ),
+    Mutant(
+        "a whole judgement is complete beyond an overlapping bucket that is not complete",
+        "audit/judgement/standing.py",
+        "([] if first is None else [first])",
+        "[]",
+        (f"{_JUDGE}test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not",),
+    ),
+    Mutant(
+        "the note of a changed bucket fails when a rule leaves out records again",
+        "audit/evidence/ledger_changes.py",
+        'SELECT {columns} WHERE NOT EXISTS"',
+        'SELECT {columns} WHERE 1 OR NOT EXISTS"',
+        (
+            "tests/unit/audit/evidence/test_ledger_changes.py::"
+            "test_a_rule_leaves_out_records_of_a_bucket_again_and_again",
+        ),
+    ),
+    Mutant(
+        "a rebuild waits for a partition that was deleted",
+        "audit/evidence/collection.py",
+        "        if gone:\n            self._ledger.forget(gone)\n",
+        "",
+        (f"{_REBUILDING}test_a_rebuild_does_not_wait_for_messages_that_are_gone",),
+    ),
+    Mutant(
+        "a rebuild waits for a topic that was made again and is empty",
+        "audit/evidence/ledger.py",
+        '            self._connection.execute("DELETE FROM rebuild WHERE end = 0")\n',
+        "",
+        (f"{_REBUILDING}test_a_rebuild_does_not_wait_for_messages_that_are_gone",),
+    ),
+    Mutant(
+        "a rebuild does not wait for a partition that brokers do not name for a moment",
+        "audit/evidence/collection.py",
+        "if now - since >= GONE_AFTER_S]",
+        "if now - since >= 0]",
+        (f"{_REBUILDING}test_a_rebuild_waits_for_a_topic_that_comes_back",),
+    ),
+    Mutant(
+        "a rebuild does not wait for topics of a cluster that names none",
+        "audit/evidence/collection.py",
+        "        if not any(map(topic.is_audit_topic, found)):\n",
+        "        if False:\n",
+        (f"{_REBUILDING}test_a_rebuild_waits_for_a_topic_that_comes_back",),
+    ),
+    Mutant(
+        "a partition that comes back is read from where it was left",
+        "audit/evidence/ledger.py",
+        'for table in ("rebuild", "positions"):',
+        'for table in ("rebuild",):',
+        (f"{_REBUILDING}test_a_rebuild_waits_for_a_topic_that_comes_back",),
+    ),
+    Mutant(
+        "when a rebuild begins, the last verdicts hold until the next judgement",
+        "audit/collector/collector.py",
+        "        if has_turned or self._clock",
+        "        if self._clock",
+        ("tests/unit/audit/collector/test_collector.py::test_a_rebuild_is_said_at_once",),
+    ),
+    Mutant(
+        "an old bucket is deleted although it is neither complete nor accepted",
+        "audit/collector/pruning.py",
+        "is_old and is_good(verdict)",
+        "is_old and verdict.due",
+        (
+            "tests/model/test_audit_pruning.py::test_a_ledger_that_deletes_old_buckets_never_says_more",
+        ),
+    ),
+    Mutant(
+        "a bucket is deleted although its counts changed after it was judged",
+        "audit/evidence/pruning.py",
+        "        if tallies is None or digest_of(tallies) != each.digest:\n",
+        "        if tallies is None:\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::test_a_bucket_that_changed_after_it_was_judged_is_kept",
+        ),
+    ),
+    Mutant(
+        "records that come after their bucket was deleted are all that the bucket has",
+        "audit/judgement/topic_judgement.py",
+        """        if bucket in self._facts.topic.pruned:
+            return self._pruned(bucket)
+""",
+        "",
+        (
+            "tests/model/test_audit_pruning.py::test_a_ledger_that_deletes_old_buckets_never_says_more",
+        ),
+    ),
+    Mutant(
+        "the newest seal of an agent is deleted like any other",
+        "audit/evidence/pruning.py",
+        "    SELECT max(block) FROM seals AS later\n",
+        "    SELECT max(block) + 1 FROM seals AS later\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_the_last_seal_before_a_later_loss_is_kept",
+        ),
+    ),
+    Mutant(
+        "a message with a settled number is always a repetition",
+        "audit/evidence/number_rows.py",
+        'digest if time_ms <= settled.newest else b""',
+        "digest",
+        (
+            "tests/unit/audit/evidence/test_number_rows.py::"
+            "test_a_settled_number_that_comes_later_is_another_message",
+        ),
+    ),
+    # These mutants concern a store that is rebuilt from the audit topics.
+    Mutant(
+        "a store that is being rebuilt is judged",
+        "audit/judgement/topic_judgement.py",
+        "        if self._facts.evidence.rebuilding:\n",
+        "        if False:\n",
+        (
+            "tests/unit/audit/evidence/test_rebuilding.py::test_a_part_of_the_evidence_makes_nothing_complete",
+        ),
+    ),
+    Mutant(
+        "a store that is made anew is never being rebuilt",
+        "audit/evidence/collection.py",
+        "        if new:\n",
+        "        if False:\n",
+        (
+            "tests/unit/audit/evidence/test_rebuilding.py::test_a_new_store_is_rebuilt_up_to_the_ends_that_the_collector_saw",
+        ),
+    ),
+    Mutant(
+        "a store is rebuilt as soon as anything was read",
+        "audit/evidence/ledger.py",
+        "(topic, partition) = (?, ?) AND end <= ?",
+        "(topic, partition) = (?, ?) AND 0 <= ?",
+        (
+            "tests/unit/audit/evidence/test_rebuilding.py::test_a_new_store_is_rebuilt_up_to_the_ends_that_the_collector_saw",
+        ),
+    ),
+    Mutant(
+        "the position in an earlier topic of that name ends a rebuild",
+        "audit/evidence/ledger_evidence.py",
+        "max(end - coalesce(next_offset, 0), 1)",
+        "max(end - coalesce(next_offset, 0), 0)",
+        (
+            "tests/unit/audit/evidence/test_rebuilding.py::test_a_topic_that_is_read_from_its_beginning_is_a_rebuild",
+        ),
+    ),
+    Mutant(
+        "what is read again after an upgrade is no rebuild",
+        "audit/evidence/ledger.py",
+        "WHERE unread_from.next_offset < positions.next_offset",
+        "WHERE unread_from.next_offset > positions.next_offset",
+        (f"{_JUDGEMENT}test_unread.py::test_a_version_that_has_the_schema_reads_from_there_on",),
+    ),
+    Mutant(
+        "the judge judges a part of the evidence",
+        "audit/collector/judge.py",
+        "        if self._ledger.rebuilding:\n",
+        "        if False:\n",
+        (
+            "tests/unit/audit/evidence/test_rebuilding.py::test_the_judge_and_the_report_say_that_the_store_is_rebuilt",
+        ),
+    ),
     # These mutants concern message numbers and the progress that is stored with them.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
@@ -182,14 +515,14 @@ MUTANTS = (
     Mutant(
         "the collector's position is durable before the messages that it read",
         "audit/evidence/ledger.py",
-        "                readable = [\n",
-        """                self._connection.executemany(
-                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
-                    ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
-                )
-                self._connection.execute("COMMIT")
-                self._connection.execute("BEGIN IMMEDIATE")
-                readable = [
+        "            readable = [\n",
+        """            self._connection.executemany(
+                "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
+                ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
+            )
+            self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN IMMEDIATE")
+            readable = [
 """,
         (
             "tests/unit/audit/evidence/test_ledger.py::test_a_full_disk_takes_nothing_and_loses_nothing",
@@ -536,12 +869,12 @@ MUTANTS = (
             "test_an_accepted_loss_is_accepted_in_empty_buckets_too",
         ),
     ),
-    # These mutants concern topics that were deleted and made again.
+    # These mutants concern topics that were deleted and created again.
     Mutant(
         "a seal of a topic made again says nothing of the topic before",
         "audit/judgement/rules/topic_facts.py",
-        "usable_seals(evidence, self.expectation.namesakes, agent)",
-        "usable_seals(evidence, self.expectation.topics, agent)",
+        "usable_seals(self._evidence, self._expectation.namesakes, agent)",
+        "usable_seals(self._evidence, self._expectation.topics, agent)",
         (
             f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",
         ),
@@ -623,13 +956,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "older blocks are judged once",
-        "audit/collector/judge.py",
-        "            yield self._turn.pop()\n",
-        "            self._turn.pop()\n",
-        ("tests/unit/audit/collector/test_judge.py::test_older_blocks_are_judged_again_in_turn",),
-    ),
-    Mutant(
         "a host is called what the message with the greatest clock says",
         "audit/evidence/pending_rows.py",
         """    WHERE (excluded.epoch, excluded.number, excluded.time, excluded.host)
@@ -653,10 +979,8 @@ MUTANTS = (
     Mutant(
         "at the moment at which a bucket is due its sums are not compared",
         "audit/judgement/topic_judgement.py",
-        "        if tallies and self._facts.now_ms >= self._facts.due(bucket):\n"
-        "            findings",
-        "        if tallies and self._facts.now_ms > self._facts.due(bucket):\n"
-        "            findings",
+        "if tallies and self._facts.now_ms >= self._facts.due(bucket):",
+        "if tallies and self._facts.now_ms > self._facts.due(bucket):",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_at_the_moment_at_which_it_is_due_a_bucket_is_judged",
@@ -1043,8 +1367,8 @@ MUTANTS = (
     Mutant(
         "messages of a newer version that nobody can read are a remark",
         "audit/judgement/topic_judgement.py",
-        "yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))",
-        "yield Finding(Status.COMPLETE, reasons.of_unread(self._facts.evidence.unread))",
+        "yield Finding(Status.UNKNOWN, words, Cause.NEWER_VERSION)",
+        "yield Finding(Status.COMPLETE, words, Cause.NEWER_VERSION)",
         (
             "tests/unit/audit/judgement/test_unread.py::"
             "test_what_a_newer_version_said_leaves_nothing_complete",
@@ -1078,8 +1402,8 @@ MUTANTS = (
     Mutant(
         "a loss counts where lines were counted only",
         "audit/judgement/topic_judgement.py",
-        "        return sorted(self._facts.topic.tallies.keys() | lossy)\n",
-        "        return sorted(self._facts.topic.tallies.keys())\n",
+        "tallies.keys() | lossy - self._facts.topic.pruned)\n",
+        "tallies.keys())\n",
         (
             "tests/unit/audit/judgement/test_standing.py::test_a_loss_is_listed_where_no_line_arrived",
         ),
@@ -1244,8 +1568,8 @@ MUTANTS = (
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
         "audit/judgement/rules/equation.py",
-        "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
-        "yield Finding(Status.COMPLETE, words, reasons.name_of_lack(words, largest))",
+        "yield Finding(Status.UNKNOWN, words, Cause.RETIRED, name)",
+        "yield Finding(Status.COMPLETE, words, Cause.RETIRED, name)",
         (
             "tests/unit/audit/topic/test_decisions.py::test_a_count_that_nothing_confirms_is_not_complete",
         ),
@@ -1253,8 +1577,8 @@ MUTANTS = (
     Mutant(
         "nobody waits for a newer output to take a topic of a retired one",
         "audit/judgement/rules/equation.py",
-        "yield Finding(Status.INCOMPLETE, words, name)",
-        "yield Finding(Status.COMPLETE, words, name)",
+        "yield Finding(Status.INCOMPLETE, words, Cause.RETIRED, name)",
+        "yield Finding(Status.COMPLETE, words, Cause.RETIRED, name)",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
@@ -1533,7 +1857,7 @@ MUTANTS = (
     Mutant(
         "hours of a loss in which nothing was counted are complete for the loader",
         "audit/collector/hours.py",
-        "        for hour in self._lossy(topic, found):\n",
+        "        for hour in _lossy(edition, topic, found):\n",
         "        for hour in ():\n",
         (
             "tests/unit/audit/collector/test_hours.py::"
@@ -1738,8 +2062,8 @@ MUTANTS = (
     Mutant(
         "what is no agent's finding needs no acceptance",
         "audit/judgement/topic_judgement.py",
-        "            agents=tuple(agents),\n            findings=findings,\n",
-        "            agents=tuple(agents),\n",
+        "            agents=agents,\n            findings=findings,\n            known",
+        "            agents=agents,\n            known",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_a_host_that_never_reported_is_accepted_by_its_name_too",
@@ -1808,8 +2132,8 @@ MUTANTS = (
     Mutant(
         "an acceptance of silence ends as the agent falls behind further",
         "audit/judgement/rules/seals.py",
-        '{reasons.of_delay(late_ms)}: unknown {since}", name\n',
-        '{reasons.of_delay(late_ms)}: unknown {since}"\n',
+        "Finding(Status.UNKNOWN, words, Cause.CLOCK, name)",
+        "Finding(Status.UNKNOWN, words, Cause.CLOCK)",
         (
             "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
@@ -1828,8 +2152,8 @@ MUTANTS = (
     Mutant(
         "an acceptance of a broken chain covers what is counted later",
         "audit/judgement/rules/sender_numbers.py",
-        "Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))",
-        "Finding(Status.UNKNOWN, words)",
+        "Finding(Status.UNKNOWN, words, Cause.MESSAGES_MISSING, name, about=key)",
+        "Finding(Status.UNKNOWN, words, Cause.MESSAGES_MISSING, about=key)",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then",
@@ -1838,8 +2162,8 @@ MUTANTS = (
     Mutant(
         "what an agent that is behind has not sealed is open for ever",
         "audit/judgement/rules/seals.py",
-        '            Status.UNKNOWN, f"the agent is {reasons.of_delay',
-        '            Status.OPEN, f"the agent is {reasons.of_delay',
+        "Finding(Status.UNKNOWN, words, Cause.CLOCK, name)",
+        "Finding(Status.OPEN, words, Cause.CLOCK, name)",
         (
             "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
@@ -1848,8 +2172,8 @@ MUTANTS = (
     Mutant(
         "an acceptance of a count that nothing confirms covers what is counted later",
         "audit/judgement/rules/equation.py",
-        "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
-        "yield Finding(Status.UNKNOWN, words)",
+        "yield Finding(Status.UNKNOWN, words, Cause.RETIRED, name)",
+        "yield Finding(Status.UNKNOWN, words, Cause.RETIRED)",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then",
@@ -1868,8 +2192,8 @@ MUTANTS = (
     Mutant(
         "that two agents report under one host name keeps its buckets open",
         "audit/judgement/topic_judgement.py",
-        "Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))",
-        "Finding(Status.OPEN, reasons.of_namesakes(namesakes))",
+        "Finding(Status.COMPLETE, words, Cause.SAME_HOST_NAME)",
+        "Finding(Status.OPEN, words, Cause.SAME_HOST_NAME)",
         (
             "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent",
@@ -1878,8 +2202,8 @@ MUTANTS = (
     Mutant(
         "an acceptance of lines that two agents may have read covers those that come later",
         "audit/judgement/topic_judgement.py",
-        "Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))",
-        "Finding(Status.UNKNOWN, reason)",
+        "Finding(Status.UNKNOWN, reason, Cause.READ_TWICE, name)",
+        "Finding(Status.UNKNOWN, reason, Cause.READ_TWICE)",
         (
             "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
@@ -1926,8 +2250,8 @@ MUTANTS = (
     Mutant(
         "an acceptance of what no output has covers what no output has later",
         "audit/judgement/rules/equation.py",
-        "            yield Finding(Status.INCOMPLETE, words, name)\n",
-        "            yield Finding(Status.INCOMPLETE, words)\n",
+        "            yield Finding(Status.INCOMPLETE, words, Cause.RETIRED, name)\n",
+        "            yield Finding(Status.INCOMPLETE, words, Cause.RETIRED)\n",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
@@ -2258,15 +2582,15 @@ MUTANTS = (
     Mutant(
         "a bucket in memory holds the transaction in which it came",
         "audit/evidence/tally_rows.py",
-        "TallyColumns.summed(added.copy())",
-        "TallyColumns.summed(added)",
+        "np.take(tallies, order[begin:end], axis=1)",
+        "tallies[:, order][:, begin:end]",
         ("tests/unit/audit/evidence/test_tally_rows.py::test_what_stays_in_memory_is_bounded",),
     ),
     Mutant(
         "damage of a bucket's counts is not noticed",
-        "audit/evidence/tallies.py",
-        '        if zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum_:\n',
-        "        if not packed:\n",
+        "audit/evidence/tally_packing.py",
+        '    if not packed or zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum:\n',
+        "    if not packed:\n",
         ("tests/unit/audit/evidence/test_tally_rows.py::test_a_damaged_bucket_is_noticed",),
     ),
     Mutant(
@@ -2348,8 +2672,8 @@ MUTANTS = (
     Mutant(
         "two messages of one transaction with one number both count",
         "audit/evidence/number_rows.py",
-        "        value = self._blocks.get(key)\n",
-        "        value = None\n",
+        "        known = self._blocks.get(key) or _read(self._connection, key)\n",
+        "        known = _read(self._connection, key)\n",
         ("tests/unit/audit/evidence/test_ledger.py::test_the_ledger_and_the_fold_agree_on_clones",),
     ),
     Mutant(
@@ -2374,8 +2698,8 @@ MUTANTS = (
     Mutant(
         "the history notes verdicts while blocks were never judged",
         "audit/collector/judge.py",
-        "if self._note is not None and self._is_whole:",
-        "if self._note is not None:",
+        "self._note is not None and self._is_whole and self._may_note()",
+        "self._note is not None and self._may_note()",
         (
             "tests/unit/audit/collector/test_history.py::"
             "test_nothing_is_noted_before_everything_was_judged",
@@ -2384,8 +2708,346 @@ MUTANTS = (
     Mutant(
         "a restart of the collector is noted as a change of verdicts",
         "audit/collector/history_store.py",
-        "row = noted(last.get(key), verdict",
+        "row = noted(last, verdict",
         "row = noted(None, verdict",
         ("tests/unit/audit/collector/test_history.py",),
+    ),
+    # The metrics of topics.
+    Mutant(
+        "a line of the future makes a topic fresh",
+        "audit/judgement/standing.py",
+        "        if verdict.bucket <= judged_ms:\n",
+        "        if verdict.bucket >= 0:\n",
+        (f"{_METRICS}test_a_line_of_the_future_makes_no_topic_fresh",),
+    ),
+    Mutant(
+        "a topic whose oldest bucket lacks records has no metric of completeness",
+        "audit/collector/metrics.py",
+        "x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting",
+        "x.complete_until for x in waiting",
+        (f"{_METRICS}test_a_topic_says_until_when_it_is_complete",),
+    ),
+    Mutant(
+        "a topic is complete although hours of it are not judged",
+        "audit/collector/metrics.py",
+        " for name, each in by_name.items() if not found.unjudged}",
+        " for name, each in by_name.items()}",
+        (f"{_METRICS}test_while_hours_are_unjudged_nothing_is_said_to_be_complete",),
+    ),
+    Mutant(
+        "a topic that was made again hides what its earlier one lacks",
+        "audit/collector/metrics.py",
+        "    return min(known) if len(known)",
+        "    return max(x.complete_until or 0 for x in topics) if len(known)",
+        (f"{_METRICS}test_a_topic_that_was_made_again_is_complete_only_with_its_earlier_records",),
+    ),
+    Mutant(
+        "each reason of a loss has a metric of its own",
+        "audit/collector/metrics.py",
+        "frequency.most_common(REASONS_MAX)",
+        "frequency.most_common()",
+        (f"{_METRICS}test_rare_reasons_of_losses_are_counted_together",),
+    ),
+    # These mutants concern the explanation of a bucket that is not complete.
+    Mutant(
+        "records that no load has reached are called missing",
+        "audit/explanation/explanation.py",
+        "            return replace(where, cause=cause, offsets=behind)\n",
+        "            return replace(where, offsets=behind)\n",
+        (_EXPLANATION + "test_each_cause_has_a_host_and_a_command",),
+    ),
+    Mutant(
+        "a silent cluster is called a silent host",
+        "audit/explanation/explanation.py",
+        "        if mirror := self._silent_cluster:\n            return",
+        "        if False and (mirror := self._silent_cluster):\n            return",
+        (_EXPLANATION + "test_each_cause_has_a_host_and_a_command",),
+    ),
+    Mutant(
+        "an agent that waits for the registry is called silent",
+        "audit/explanation/explanation.py",
+        "        if health is not None and (",
+        "        if health is None and (",
+        (_EXPLANATION + "test_each_cause_has_a_host_and_a_command",),
+    ),
+    Mutant(
+        "a gap of expired records is an unknown gap",
+        "audit/explanation/explanation.py",
+        "Cause.RETENTION if _EXPIRED in",
+        "Cause.RETENTION if not _EXPIRED in",
+        (_EXPLANATION + "test_each_cause_has_a_host_and_a_command",),
+    ),
+    Mutant(
+        "what a person accepted is explained again",
+        "audit/explanation/explanation.py",
+        "        if finding.status > Status.COMPLETE and finding.acceptance is None:",
+        "        if finding.status > Status.COMPLETE:",
+        (_EXPLANATION + "test_what_is_accepted_is_not_explained",),
+    ),
+    Mutant(
+        "counts that a silent agent has not sent are called doubled records",
+        "audit/explanation/explanation.py",
+        "        for other in verdict.findings:\n            if other.cause in (Cause.IN_FLIGHT",
+        "        for other in ():\n            if other.cause in (Cause.IN_FLIGHT",
+        (_EXPLANATION + "test_counts_that_an_agent_has_not_sent_are_not_doubled_records",),
+    ),
+    Mutant(
+        "the offsets of an earlier epoch count as loaded",
+        "audit/explanation/offsets.py",
+        "max(newest.get(name, (0, 0)), (key.epoch, covered.end))",
+        "max(newest.get(name, (0, 0)), (1, covered.end))",
+        (_EXPLANATION + "test_a_new_epoch_counts_from_its_own_end",),
+    ),
+    Mutant(
+        "a bucket that is too young is to be accepted",
+        "audit/explanation/explanation.py",
+        "        can_accept = self._verdict.due and (",
+        "        can_accept = (",
+        (_EXPLANATION + "test_an_open_bucket_is_not_accepted",),
+    ),
+    # These mutants concern the contents of the pages.
+    Mutant(
+        "the pages do not escape text from outside",
+        "audit/collector/web/rendering.py",
+        "autoescape=True",
+        "autoescape=False",
+        ("tests/unit/audit/collector/test_web.py::test_text_from_outside_is_escaped",),
+    ),
+    Mutant(
+        "the page is green while hours of buckets are not judged",
+        "audit/collector/pages/overview.py",
+        "        is_complete &= not found.unjudged\n",
+        "",
+        (f"{_PAGES}test_pages.py::test_while_hours_are_not_judged_nothing_is_green",),
+    ),
+    Mutant(
+        "an hour of the grid hides a bucket that somebody should look at",
+        "audit/collector/pages/grid.py",
+        "if self.overdue.total():",
+        "if self.good == 0:",
+        (f"{_PAGES}test_pages.py::test_hours_and_days_sum_up_the_buckets",),
+    ),
+    Mutant(
+        "a topic to which nobody writes falls behind",
+        "audit/collector/pages/pace.py",
+        "    if found.is_complete:\n        return None\n",
+        "",
+        (f"{_PAGES}test_pace.py::test_a_topic_without_open_buckets_has_no_lag",),
+    ),
+    Mutant(
+        "freshness is taken from the newest completion of a bucket that was opened again",
+        "audit/collector/history_store.py",
+        "min(CASE WHEN complete THEN time_ms END)",
+        "max(CASE WHEN complete THEN time_ms END)",
+        (
+            "tests/unit/audit/collector/test_history.py::"
+            "test_completions_are_the_first_ones_and_the_newest_buckets",
+        ),
+    ),
+    Mutant(
+        "what is at risk names a tier that is behind the one that lacks records first",
+        "audit/collector/risks.py",
+        "if _since(lacking[x]) == since), key=_rank)",
+        "if _since(lacking[x]) == since), key=lambda x: -_rank(x))",
+        (f"{_PAGES}test_pages.py::test_what_the_mirror_lacks_is_at_risk",),
+    ),
+    Mutant(
+        "what is lost soon comes after what is old",
+        "audit/collector/pages/risk.py",
+        "return loss_ms is None, since if loss_ms is None else loss_ms",
+        "return loss_ms is None, since",
+        (f"{_PAGES}test_pages.py::test_what_is_lost_first_comes_first",),
+    ),
+    Mutant(
+        "bytes on their way are at risk",
+        "audit/collector/risks.py",
+        "is_old = topic.oldest_ms is None or told_ms - topic.oldest_ms > SETTLED_MS",
+        "is_old = True",
+        (f"{_PAGES}test_pages.py::test_bytes_on_their_way_are_not_at_risk",),
+    ),
+    Mutant(
+        "records that only a mirror has expire with the source cluster",
+        "audit/collector/risks.py",
+        "tier = Tier.BROKER if source.cluster == note.cluster else Tier.MIRROR",
+        "tier = Tier.MIRROR",
+        (f"{_PAGES}test_pages.py::test_what_is_not_loaded_yet_expires_with_its_cluster",),
+    ),
+    Mutant(
+        "a topic that a group holds expires by time",
+        "audit/topic/retention.py",
+        """if settings.get("retention.hold") or not is_by_time""",
+        "if not is_by_time",
+        ("tests/unit/audit/topic/test_notes.py::test_a_retention_is_known_if_only_time_decides",),
+    ),
+    Mutant(
+        "the note that came last counts, not the newest",
+        "audit/evidence/ledger_rows.py",
+        " excluded.value) > (epoch, number, time, value)",
+        " excluded.value) != (epoch, number, time, value)",
+        (
+            "tests/unit/audit/topic/test_notes.py::"
+            "test_the_ledger_keeps_the_newest_note_in_any_order",
+        ),
+    ),
+    Mutant(
+        "a tier has its records since they were judged last",
+        "audit/collector/arrivals.py",
+        "INSERT OR IGNORE INTO arrivals",
+        "INSERT OR REPLACE INTO arrivals",
+        (
+            "tests/unit/audit/collector/test_history.py::"
+            "test_a_tier_has_its_records_since_its_count_came",
+        ),
+    ),
+    Mutant(
+        "the page's acceptance covers one bucket of a loss",
+        "audit/collector/web/dashboard.py",
+        "last = same[-1].bucket if same else None",
+        "last = None",
+        (f"{_PAGES}test_pages.py::test_one_acceptance_covers_neighbours_with_the_same_causes",),
+    ),
+    Mutant(
+        "why without a topic hides a loss behind rows that wait for a load",
+        "audit/commands/every_why.py",
+        "verdict = first_explained(of_topic)[0]",
+        "verdict = of_topic[0]",
+        (
+            "tests/unit/audit/commands/test_why.py::"
+            "test_without_a_topic_one_bucket_of_each_topic_is_named",
+        ),
+    ),
+    Mutant(
+        "only the newest load of an output is kept",
+        "audit/evidence/ledger_rows.py",
+        "load_note.KIND: load_note.KEPT}",
+        "load_note.KIND: 1}",
+        ("tests/unit/audit/topic/test_notes.py::test_the_newest_loads_are_kept_in_any_order",),
+    ),
+    Mutant(
+        "the audit cannot read notes",
+        "audit/topic/messages.py",
+        "if notes.is_note(value):",
+        "if False:",
+        ("tests/unit/audit/topic/test_notes.py::test_a_note_is_read_as_it_was_sent",),
+    ),
+    Mutant(
+        "a host that reports but does not vouch is not at risk",
+        "audit/collector/pages/risk.py",
+        "if x.expected and (x.sealed_until or 0) < limit]",
+        "if x.is_missed and (x.sealed_until or 0) < limit]",
+        (f"{_PAGES}test_pages.py::test_a_host_that_does_not_vouch_is_at_risk",),
+    ),
+    Mutant(
+        "the name of a host is a formula in a spreadsheet",
+        "audit/collector/pages/table.py",
+        "text.startswith(_FORMULA)",
+        'text.startswith("\\0")',
+        (f"{_PAGES}test_parts.py::test_csv_has_the_values_of_all_rows_and_no_formulas",),
+    ),
+    # These mutants concern judging only buckets that changed, and judging large buckets by columns.
+    Mutant(
+        "a bucket with new counts is not judged again",
+        "audit/evidence/ledger_changes.py",
+        '_EVENTS: Final = ("INSERT", "UPDATE", "DELETE")',
+        '_EVENTS: Final = ("UPDATE", "DELETE")',
+        ("tests/unit/audit/evidence/test_ledger_changes.py",),
+    ),
+    Mutant(
+        "what another connection wrote changes no verdict",
+        "audit/evidence/ledger_changes.py",
+        "        if not is_ours:\n            return None\n",
+        "",
+        ("tests/unit/audit/evidence/test_ledger_changes.py",),
+    ),
+    Mutant(
+        "a bucket that becomes due keeps its verdict",
+        "audit/judgement/dependence.py",
+        "phases = (facts.now_ms >= dues).astype(np.uint64)",
+        "phases = np.zeros(len(dues), np.uint64)",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a bucket that a newer seal reaches keeps its verdict",
+        "audit/judgement/dependence.py",
+        'self._sums[np.searchsorted(self._vouched, dues, "left")]',
+        "np.zeros(len(dues), np.uint64)",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a bucket keeps its verdict when its late agents seal it",
+        "audit/judgement/dependence.py",
+        "self._states[places[is_known]].sum(dtype=np.uint64)",
+        "np.uint64(0)",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a bucket keeps its verdict when an agent falls silent",
+        "audit/judgement/dependence.py",
+        " + 4 * columns.is_silent",
+        "",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a bucket keeps its verdict when a seal vouches for less",
+        "audit/judgement/dependence.py",
+        "        return bool(less.any())",
+        "        return False",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a bucket keeps its verdict when the policy changes",
+        "audit/judgement/dependence.py",
+        "            facts.policy,\n            facts.ahead_ms,",
+        "            facts.ahead_ms,",
+        ("tests/unit/audit/collector/test_judge.py::test_a_changed_policy_changes_verdicts",),
+    ),
+    Mutant(
+        "a bucket keeps its verdict when an agent declares a loss",
+        "audit/judgement/dependence.py",
+        "                judgement.of_agent(agent),\n",
+        "",
+        ("tests/unit/audit/collector/test_judge.py::test_each_loss_changes_verdicts",),
+    ),
+    Mutant(
+        "a bucket keeps its verdict when a person accepts it",
+        "audit/collector/topic_buckets.py",
+        "said: tuple[object, ...] = dependence.acceptances(key)",
+        "said: tuple[object, ...] = ()",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a bucket of rejects keeps its verdict when more lines are delivered",
+        "audit/collector/judge.py",
+        "for each in judgement.facts.expectation.related:\n            topic.mark",
+        "for each in judgement.facts.expectation.related[:1]:\n            topic.mark",
+        _DIFFERENCE,
+    ),
+    Mutant(
+        "a missing delta of one of many agents is overlooked",
+        "audit/judgement/bucket_columns.py",
+        "        clean &= self._on_agents(self._is_whole, else_=True)\n",
+        "",
+        _COLUMNS,
+    ),
+    Mutant(
+        "other records of one of many agents are overlooked",
+        "audit/judgement/bucket_columns.py",
+        "_CONTENT: Final = (COUNT, BYTES, CHECKSUM)",
+        "_CONTENT: Final = (COUNT, BYTES)",
+        _CASES_BY_COLUMNS,
+    ),
+    Mutant(
+        "lines of one of many agents after its seal are overlooked",
+        "audit/judgement/bucket_columns.py",
+        "self._lacks_seal = (agents.vouched < self._due) | self.late",
+        "self._lacks_seal = agents.vouched < self._due",
+        _COLUMNS,
+    ),
+    Mutant(
+        "missing first messages of one of many agents are overlooked",
+        "audit/judgement/bucket_columns.py",
+        " & (self._start >= agents.counted_from)",
+        "",
+        _CASES_BY_COLUMNS,
     ),
 )

@@ -10,8 +10,8 @@ _CACHE = "tests/unit/broker/groups/test_cache.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the rule that the broker keeps the offsets of readers that retention.hold
-    # names, because it needs these offsets to keep segments for these readers.
+    # These mutants break the rules that say how long the broker keeps committed offsets. It keeps
+    # the offsets of groups that retention.hold names for longer, because they protect segments.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",

@@ -1,8 +1,18 @@
-"""Mutants of how the loader plans, decodes, writes and commits."""
+"""Mutants of the rules by which the loader plans, decodes, writes and commits."""
 
 from mutants.mutant import Mutant
 
 MUTANTS = (
+    Mutant(
+        "a load tells its rows to nobody",
+        "loader/runs/topic_run.py",
+        "notes = [delta.note(newest)] if missing else []",
+        "notes = []",
+        (
+            "tests/unit/loader/audit_topic/test_load_notes.py::"
+            "test_each_load_tells_its_rows_files_and_duration",
+        ),
+    ),
     Mutant(
         "a loader that keeps few manifests keeps a hundred",
         "loader/state/folding.py",
@@ -500,21 +510,21 @@ MUTANTS = (
     ),
     Mutant(
         "an int is four bytes in files, and a long eight",
-        "loader/reading/column_types.py",
+        "audit/output/column_types.py",
         "    if types.is_integer(arrow) or types.is_time(arrow):\n",
         "    if types.is_time(arrow):\n",
         (
-            "tests/unit/loader/reading/test_column_types.py::"
+            "tests/unit/audit/output/test_column_types.py::"
             "test_a_compatible_change_does_not_change_the_type",
         ),
     ),
     Mutant(
         "the columns of a directory require what older files lack",
-        "loader/reading/column_types.py",
+        "audit/output/column_types.py",
         "    return field.with_type(arrow).with_nullable(is_nullable or field.nullable)\n",
         "    return field.with_type(arrow)\n",
         (
-            "tests/unit/loader/reading/test_column_types.py::"
+            "tests/unit/audit/output/test_column_types.py::"
             "test_in_a_directory_every_field_may_be_null",
         ),
     ),
@@ -1261,7 +1271,7 @@ MUTANTS = (
         'bucket_ms % newest.audit.get("bucket_ms", bucket_ms) == 0',
         ("tests/unit/loader/planning/test_plan.py::test_a_changed_bucket_size_is_refused",),
     ),
-    # These mutants concern an audit topic that was deleted and made again.
+    # These mutants concern an audit topic that was deleted and created again.
     Mutant(
         "a position holds for an audit topic that was made again",
         "loader/audit_topic/feed.py",

@@ -5,6 +5,8 @@ from mutants.mutant import Mutant
 
 _CONTINUITY = "tests/unit/audit/counter/test_continuity.py"
 _COUNTER = "tests/unit/audit/counter/test_counter.py"
+_RUNS = "tests/unit/audit/counter/test_batch_runs.py"
+_FRAMES = "tests/unit/skidway/kafka/test_zstd_frames.py"
 _CONNECTION = "tests/unit/agent/cluster/test_connection.py"
 _PRESS = "tests/unit/agent/batches/test_press.py"
 _COLUMNS = "tests/unit/skidway/kafka/test_columns.py"
@@ -104,15 +106,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a record may reach from one batch into the next one",
         "skidway/kafka/record_bounds.py",
-        "            if at != end:\n",
-        "            if at != end and batch is batches[-1]:\n",
+        "    if at != len(payload):\n",
+        "    if at < 0:\n",
         (f"{_COLUMNS}::test_a_batch_has_the_records_of_its_own_bytes",),
     ),
     Mutant(
         "a record that ends with an origin may reach from one batch into the next one",
         "skidway/kafka/record_bounds.py",
-        "    return ends if (ends[counts - 1] == sizes).all() else None\n",
-        "    return ends if len(sizes) else None\n",
+        "    return ends if (ends[counts - 1] == np.cumsum(run.sizes)).all() else None\n",
+        "    return ends\n",
         (f"{_COLUMNS}::test_a_batch_has_the_records_of_its_own_bytes",),
     ),
     Mutant(
@@ -125,8 +127,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "batches that are decoded together have the first one's times",
         "skidway/kafka/record_decoding.py",
-        "    found = np.repeat(base, counts) + delta  # overflow wraps, as in Java\n",
-        "    found = base[0] + delta\n",
+        "    found = np.repeat(run.base_timestamp, run.counts) + delta",
+        "    found = run.base_timestamp[0] + delta",
         (f"{_COLUMNS}::test_batches_decoded_together_give_the_rows_of_each",),
     ),
     Mutant(
@@ -140,15 +142,46 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a counter passes over the damaged batch of a run",
         "audit/counter/batch_runs.py",
-        "    if damage is not None:\n        raise damage\n",
-        "",
+        "        raise damage from None\n",
+        "        return\n",
         (f"{_COUNTER}::test_only_the_batches_before_a_damaged_one_are_counted",),
     ),
     Mutant(
         "a counter counts over a hole between two batches of one fetch",
-        "audit/counter/batch_runs.py",
-        "if batch is None or step.gap is not None or size >= TOGETHER_BYTES:",
-        "if batch is None or size >= TOGETHER_BYTES:",
+        "skidway/kafka/run_unpacking.py",
+        "_sound_headers(headers, sizes) & _follows(headers)",
+        "_sound_headers(headers, sizes)",
         (f"{_COUNTER}::test_a_hole_has_the_reason_that_the_mirror_gave",),
+    ),
+    Mutant(
+        "a counter believes every CRC but the first",
+        "skidway/kafka/run_unpacking.py",
+        "!= crcs[index]:",
+        "!= crcs[index] and index == 0:",
+        (f"{_RUNS}::test_runs_are_what_one_batch_after_the_other_gives",),
+    ),
+    Mutant(
+        "a counter counts the markers of transactions",
+        "skidway/kafka/run_unpacking.py",
+        'filled = (headers["count"] > 0) & (headers["attributes"] & CONTROL == 0)',
+        'filled = headers["count"] > 0',
+        (
+            f"{_RUNS}::test_runs_are_what_one_batch_after_the_other_gives",
+            f"{_RUNS}::test_many_small_batches_are_one_run",
+        ),
+    ),
+    Mutant(
+        "a frame of one batch may go on in the next batch",
+        "skidway/kafka/zstd_frames.py",
+        "    known &= _filled(padded, size_at + size_bytes,",
+        "    known |= _filled(padded, size_at + size_bytes,",
+        (f"{_FRAMES}::test_a_frame_ends_with_its_piece",),
+    ),
+    Mutant(
+        "frames that are damaged together are believed",
+        "skidway/kafka/zstd_frames.py",
+        "    return written == len(room)\n",
+        "    return True\n",
+        (f"{_FRAMES}::test_damaged_frames_do_not_fill_the_room",),
     ),
 )

@@ -47,7 +47,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     Mutant(
-        "the id of a schema that was deleted for ever is given again",
+        "the id of a permanently deleted schema is given again",
         "schemas/registry/decisions/registration.py",
         "    new_id = state.last_id + 1\n",
         "    new_id = max((each for each, uses in state._uses.items() if uses), default=0) + 1\n",
@@ -191,7 +191,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{_REST}::test_the_number_of_a_version_is_not_given_again",),
     ),
     Mutant(
-        "a version is deleted for ever at once",
+        "a version is permanently deleted at once",
         "schemas/registry/decisions/deletion.py",
         "    if permanent and not found.deleted:\n",
         "    if permanent and found.deleted and version is None:\n",

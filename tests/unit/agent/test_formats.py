@@ -1,8 +1,9 @@
-"""The catalog of well-known formats, and the command `guess`, which finds out the format of a
+"""Tests the catalog of well-known formats, and the command `guess`, which finds the format of a
 log."""
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from skidway import settings
+from skidway.agent import configuration
 from skidway.agent.commands.guessing import guess
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.formats import catalog
@@ -43,8 +45,8 @@ def source(name: str, **more: Any) -> SourceSettings:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> None:
-    """Every record of a format's sample becomes a row. The row's fields and time are those that a
-    person has read in the record."""
+    """Every record of a format's sample becomes a row with the fields and the time that a person
+    found in the record."""
     sample = catalog.formats()[name].sample.encode()
     made = preview(source(name), sample, "/a", now_ms=NOW_MS)
     assert made.rejects == []
@@ -220,10 +222,42 @@ def test_sources_come_from_the_files_of_a_directory_too(
     for file in folder.glob("*.yml"):
         file.unlink()
     assert main(test) == 78
-    assert "there are no sources, neither in the settings nor in" in capsys.readouterr().err
+    assert f"there are no sources: no file *.yml is in {folder}" in capsys.readouterr().err
+    assert main(["agent", "validate", "--config", str(config)]) == 0
+    assert f"there are no sources: no file *.yml is in {folder}" in capsys.readouterr().out
     write(tmp_path, "agent.yml", f"{CONFIG}sources: []\nsources.dir: {tmp_path}/x\n")
     assert main(test) == 78
     assert "is no directory" in capsys.readouterr().err
+
+
+def test_relative_paths_begin_at_the_file_that_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path in `schema` or `hash.key.location` begins at the directory of the file that
+    names it, whatever the current directory is. Subjects and absolute paths stay as they are."""
+    folder = tmp_path / "agent.d"
+    folder.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    named = (("a.avsc", "k"), ("sub/b.avsc", "../k"), ("a-subject", "/k"), ("/x/a.avsc", "k"))
+    text = "sources:" + "".join(
+        f"\n- {{topic: t, paths: [/a], schema: {schema}, shape: hash f, hash.key.location: {key}}}"
+        for schema, key in named
+    )
+    write(folder, "b.yml", text)
+    config = write(tmp_path, "agent.yml", f"{CONFIG}sources.dir: agent.d\n{text}\n")
+    args = argparse.Namespace(config=config, set=[f"sources.dir={folder}"])
+    loaded = configuration.load(args, "agent").sources
+    for directory, sources in ((tmp_path, loaded[:4]), (folder, loaded[4:])):
+        assert [each.schema for each in sources] == [
+            f"{directory}/a.avsc", f"{directory}/sub/b.avsc", "a-subject", "/x/a.avsc",
+        ]  # fmt: skip
+        assert [each.hash_key_location for each in sources] == [
+            directory / "k", directory / "../k", Path("/k"), directory / "k",
+        ]  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    args = argparse.Namespace(config=Path("agent.yml"), set=["sources=[{topic: t, paths: [/a]}]"])
+    assert configuration.load(args, "agent").sources[1].schema == f"{folder}/a.avsc"
 
 
 def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
@@ -247,9 +281,9 @@ def test_fields_of_the_settings_are_in_each_row() -> None:
 
 
 def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If a record has the time of reading, `agent test` shows no time for it, so that results can
-    be compared later. The command says how many records have the time of reading. It also says so
-    if it did not read the whole file."""
+    """If a record has the time of reading, `agent test` shows no time for the record, so that later
+    results can be compared with this one. The command says how many records have the time of
+    reading, and whether it has read only a part of the file."""
     log = write(tmp_path, "a.log", "yesterday\n2099-01-01T00:00:00Z\n" + ("x" * 999 + "\n") * 1_200)
     config = write(
         tmp_path,
@@ -291,3 +325,26 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     write(tmp_path, "access.log", catalog.formats()["access"].sample + "odd\n")
     assert main([*test, "--expect", str(expected)]) == 1
     assert "there are 4 results, expected were 3" in capsys.readouterr().err
+
+
+def test_the_table_of_test_has_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`agent test` shows 20 results, or as many as `--limit` says, and says how many more there
+    are. `--json` prints all results. The command does not show an empty `_extra`, and names fields
+    that have the name of a column of the loader."""
+    lines = [*(f"n={number} _host=x" for number in range(30)), "?"]
+    log = write(tmp_path, "a.log", "".join(f"{line}\n" for line in lines))
+    parser = "{type: logfmt, columns: [n, _host]}"
+    block = f"sources: [{{topic: t, paths: ['{log}'], parser: {parser}}}]\n"
+    config = write(tmp_path, "agent.yml", CONFIG + block)
+    test = ["agent", "test", str(log), "--config", str(config)]
+    for more, count, rest in (([], 20, "11 more"), (["--limit", "2"], 2, "29 more")):
+        assert main([*test, *more]) == 0
+        out = capsys.readouterr().out
+        assert out.count("    n: ") == count
+        assert f"{rest} (--limit 31 shows all)\n30 rows, 1 rejected" in out
+        assert "_extra" not in out
+        assert "the field _host has the name of one of the loader's own columns" in out
+    assert main([*test, "--limit", "31"]) == 0
+    assert "more" not in capsys.readouterr().out
+    assert main([*test, "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 31

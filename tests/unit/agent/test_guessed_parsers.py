@@ -126,10 +126,10 @@ def test_a_format_with_a_name_goes_first(tmp_path: Path) -> None:
 
 
 def test_a_header_is_explained(tmp_path: Path) -> None:
-    """If a log has a header, `guess` says why one record does not fit. `_extra` is named only if
-    rows have it."""
+    """If a log has a header, `guess` says that the header is left out. It mentions `_extra` only if
+    rows have this field."""
     table = guessed(tmp_path, "id,name,price", *["1,a,2"] * 5)
-    assert any("each header goes to `<topic>.rejected`" in note for note in table.notes)
+    assert any("Each header is left out" in note for note in table.notes)
     assert not any("_extra" in note for note in table.notes)
     pairs = guessed(tmp_path, *["level=info msg=x user=7"] * 5)
     assert any("_extra" in note for note in pairs.notes)

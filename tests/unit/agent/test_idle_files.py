@@ -1,5 +1,5 @@
-"""Old files are left alone and counted (`ignore.older.ms`), and idle files are closed
-(`close.inactive.ms`)."""
+"""Old files are ignored and counted (`ignore.older.ms`), and idle files are closed
+(`close.inactive.ms`). A look is a scan for files."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_a_known_file_is_never_too_old() -> None:
 @promise("1 old files")
 @pytest.mark.parametrize("was_there", [False, True])
 def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: bool) -> None:
-    """If a file is written while no agent runs, it is read, however long no agent runs. This is so
-    for new files, and for files that were too old at the last look."""
+    """If a file is written while no agent runs, it is read, however long no agent runs. This is
+    true for new files, and for files that were too old at the last look."""
     world = world_of("/log/*")
     if was_there:
         old_file(world)
@@ -81,8 +81,8 @@ def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: boo
 
 @promise("1 old files")
 def test_a_clock_that_was_set_back_makes_no_old_file_new() -> None:
-    """If the clock was set back since the last look, nobody can know which files changed later, so
-    the time of change alone decides."""
+    """If the clock was set back since the last look, the agent cannot know which files changed
+    after this look. So only the time of change decides whether a file is too old."""
     world = world_of()
     old_file(world)
     started(world)

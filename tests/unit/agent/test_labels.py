@@ -1,4 +1,4 @@
-"""Fields that come from the labels of pods (the setting `labels`)."""
+"""Tests the fields that come from the labels of pods (the setting `labels`)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from skidway.agent.values.labels import (
     labels_at,
     to_json,
 )
+from skidway.audit.topic.sample import Sample
 from skidway.cli import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.types import TopicPartition
@@ -47,7 +48,7 @@ def line(text: str) -> bytes:
 
 
 def write(world: World, content: object) -> None:
-    """Replaces the file with the labels, as a program does that renames a new file."""
+    """Replaces the file with the labels by a rename."""
     data = content if isinstance(content, bytes) else json.dumps(content).encode()
     world.files.append(f"{LABELS}.new", data)
     world.files.rename(f"{LABELS}.new", LABELS)
@@ -97,9 +98,8 @@ def test_records_have_the_labels_of_their_pod(world: World) -> None:
 def test_a_record_that_is_sent_again_has_the_labels_that_it_had_first(
     world: World, new: object
 ) -> None:
-    """If the agent is killed, and the labels change before it starts again, the records that were
-    on their way are sent with the labels of the first time, although these records arrived
-    already."""
+    """If the agent is killed, and the labels change before it starts again, it sends the records
+    that were in flight again with the labels that they had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), line("b"), path=LOG, arrives=FIRST)
     if new is None:
@@ -118,7 +118,7 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If another version of the program finds that records are missing on the brokers, it sends
-    them with the labels of the first time."""
+    them with the labels that they had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), path=LOG)
     write(world, labelled("2"))
@@ -131,8 +131,8 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
 
 @promise("2 labels")
 def test_labels_count_from_an_intent_on(world: World) -> None:
-    """Of several intents that are on their way, each is sent again with the labels that counted
-    where it begins."""
+    """If several intents are in flight, each is sent again with the labels that were valid where
+    the intent begins."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()
@@ -171,7 +171,7 @@ def test_without_labels_nothing_waits(world: World) -> None:
 
 @pytest.mark.parametrize("later", [{}, b"{", b"", b"[]", None])
 def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> None:
-    """The last lines of a deleted pod have the labels of the lines before them. The same holds
+    """The last lines of a deleted pod have the labels of the lines before them. The same is true
     while the file with the labels is missing or cannot be read, and after a restart."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
@@ -192,8 +192,8 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 
 def test_what_is_missing_is_named_once(world: World) -> None:
-    """A log without labels is named once, and so is a file with labels that cannot be read, until
-    it can be read again."""
+    """The agent logs only once that a log has no labels. It also logs only once that the file with
+    the labels cannot be read, until it can read the file again."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()
@@ -224,8 +224,8 @@ def test_what_is_missing_is_named_once(world: World) -> None:
 def test_a_file_that_changes_while_it_is_read_is_read_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a program writes to the file with the labels while the agent reads it, the agent reads it
-    once more, and never uses a half of it."""
+    """If a program writes to the file with the labels while the agent reads it, the agent reads the
+    file once more, and never uses only a part of it."""
     write(world, labelled("1"))
     look = world.files.look
 
@@ -273,7 +273,8 @@ def test_the_labels_of_a_finished_file_are_forgotten() -> None:
 
 @pytest.mark.parametrize("location", ["/no\0file", "/no\ud800file", "/", "/dev/zero"])
 def test_no_location_ends_the_agent(location: str, world: World) -> None:
-    """A path that no file can have, a directory and a device are named as unreadable."""
+    """If the location is an impossible path, a directory or a device, the agent reports it as
+    unreadable."""
     labels = PodLabels(OperatingSystem())
     world.files.append(LOG, line("a"))
     world.start()
@@ -299,7 +300,8 @@ def test_no_location_ends_the_agent(location: str, world: World) -> None:
     ],
 )
 def test_the_keys_of_a_log(path: str, keys: tuple[str, ...]) -> None:
-    """The path of a log says under which keys its labels stand, the most exact one first."""
+    """The path of a log determines the keys under which its labels can be, the most exact key
+    first."""
     assert keys_of(path) == keys
 
 
@@ -317,14 +319,14 @@ POD = {"metadata": {"name": "web-1", "namespace": "shop", "uid": UID, "labels": 
     ],
 )
 def test_the_forms_of_the_file(content: str) -> None:
-    """Labels may stand by namespace and pod or by uid, in JSON or YAML, or in a list of pods as
-    kubectl prints it."""
+    """The keys of labels may be namespace and pod, or the uid. The file may be JSON, YAML, or a
+    list of pods as kubectl prints it."""
     assert labels_of(read(content.encode()), LOG) == {"app": "web"}
 
 
 def test_odd_labels_become_texts_or_are_left_out() -> None:
-    """Numbers and truth values become texts, long texts are cut, and what is no label is left
-    out. Half a surrogate pair becomes a question mark."""
+    """Numbers and booleans become texts, long texts are cut, and values that cannot be labels are
+    left out. A lone surrogate becomes a question mark."""
     content = {"shop/web-1": {"a": 3, "b": True, "c": None, "d": [1], "e": "x" * 5_000}}
     data = json.dumps(content).encode()[:-2] + rb', "f": "\ud800"}}'
     found = labels_of(read(data), LOG)
@@ -347,8 +349,8 @@ VALUES = st.recursive(
 
 @given(st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_no_content_ends_the_agent(data: bytes) -> None:
-    """Whatever bytes the file with the labels contains, it is either read or refused, and
-    each label is a text that UTF-8 can have."""
+    """Whatever bytes the file with the labels contains, it is either read or refused, and each
+    label can be encoded as UTF-8."""
     try:
         found = read(data)
     except MetadataRefused:
@@ -362,7 +364,8 @@ def test_no_content_ends_the_agent(data: bytes) -> None:
     "data", [b"[" * 50_000, b"a: " + b"[" * 50_000, b"- " * 30_000, b"0x" + b"f" * 9_999 + b": {}"]
 )
 def test_deep_and_long_contents_are_refused(data: bytes) -> None:
-    """Contents that would overflow the stack, or numbers that are too long, are refused."""
+    """Contents that are nested so deep that they would overflow the stack, and numbers that are too
+    long, are refused."""
     with pytest.raises(MetadataRefused):
         read(data)
 
@@ -374,8 +377,8 @@ def test_deep_and_long_contents_are_refused(data: bytes) -> None:
     st.integers(0, 50),
 )
 def test_the_history_keeps_what_records_need(changes: list[Any], settled: int) -> None:
-    """For each position that is not settled yet, the shortened history has the same labels as the
-    whole list of changes. It keeps them as text."""
+    """For each position that is not acknowledged or set apart yet, the shortened history has the
+    same labels as the whole list of changes, even after it was stored as text."""
     history, whole, at = (), {}, 0
     for step, labels in changes:
         at += step
@@ -434,7 +437,7 @@ def test_settings_that_cannot_work_are_refused(
 def test_a_test_of_settings_shows_the_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`agent test` shows the labels that the file with the labels has now, or says why there are
+    """`agent test` shows the present labels from the file with the labels, or says why there are
     none."""
     folder = tmp_path / "pods" / f"shop_web-1_{UID}" / "app"
     folder.mkdir(parents=True)
@@ -457,3 +460,24 @@ def test_a_test_of_settings_shows_the_labels(
     labels.write_text('{"shop/web-1": {"app.kubernetes.io/name": "cart"}}')
     assert main(command) == 0
     assert "app: cart" in capsys.readouterr().out
+
+
+def test_a_sample_of_a_range_whose_labels_are_forgotten_is_gone() -> None:
+    """The agent keeps only the labels that unsent lines need. A drawn range from before them is
+    told as gone, because its records cannot be made again."""
+    here = a_world(sample_ranges=20, sample_interval_ms=60_000)
+    write(here, labelled("1"))
+    here.files.append(LOG, line("one"))
+    here.start()
+    here.settle(3)
+    for version in ("2", "3"):
+        write(here, labelled(version))
+        here.clock.advance(2)
+        here.files.append(LOG, line(version))
+        here.settle(5)
+    here.tick(60)
+    here.settle(30, 0.5)
+    found = sorted(here.of(Sample), key=lambda x: x.first)
+    assert len(found) == 3
+    assert "labels" in found[0].gone
+    assert not found[2].gone

@@ -33,8 +33,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
-    """An agent that leaves delivers all lines, including a last line without a line end. After its
-    last word, it sends no delta, which is a message of counts."""
+    """An agent that leaves delivers all lines, including a last line without a line terminator.
+    After its last word, it sends no delta, which is a message of counts."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()

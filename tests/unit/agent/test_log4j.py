@@ -222,7 +222,7 @@ def test_fine_digits_are_no_part_of_the_time() -> None:
         ("%d{yyyy-MM-dd %m", "this bracket is not closed", 2),
         ("%clr(%p %m", "this bracket is not closed", 4),
         ("%style %m", "needs a pattern in brackets", 0),
-        ("%m %ex [%t]", "can only be behind the message", 3),
+        ("%m %ex [%t]", "can only be after the message", 3),
         ("%m ${NAME}", "write what", 3),
         ("text", "no directive", 0),
         ("", "no directive", 0),
@@ -259,7 +259,7 @@ def fields(pattern: str, line: str, *names: str) -> list[Any]:
 @pytest.mark.parametrize("key", ["", "4711", "a b"])
 def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
     """A row has the fields that the program wrote, even if the value of an MDC key is empty and the
-    message contains the literal texts of the pattern."""
+    message contains literal texts of the pattern."""
     line = f"2026-11-24 00:08:15,462 [main] {level} {key} CartRepository - a - b"
     names = "level", "requestId", "logger", "message"
     assert fields(EMPTY, line, *names) == [level.strip(), key, "CartRepository", "a - b"]
@@ -279,12 +279,13 @@ def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_empty_values_beside_blanks_of_widths(pattern: str, line: str, expected: list[str]) -> None:
-    """Blanks that fill a text up to its width never become a part of an empty text beside them."""
+    """Blanks that fill a text up to its width never become a part of an empty text next to them."""
     assert fields(pattern, line, "level", "a", "b", "logger", "message") == expected
 
 
 def test_blanks_at_the_beginning_of_a_message() -> None:
-    """A message keeps the blanks at its beginning, unless it follows a text that has a width."""
+    """A message keeps the blanks at its beginning, unless it comes directly after a text that has a
+    width."""
     assert fields("%p %m%n", "INFO   a  b", "message") == ["  a  b"]
     assert fields("%-5p - %m%n", "INFO  -   a  b", "message") == ["  a  b"]
     assert fields("%-5p %m%n", "INFO  a  b", "message") == ["a  b"]
@@ -312,8 +313,8 @@ def test_messages_with_the_texts_of_the_pattern(
     who: str,
     said: list[str],
 ) -> None:
-    """Events with empty or short MDC values, and with messages that contain the literal texts of
-    the pattern, are read back right."""
+    """Events are read back correctly, even if MDC values are empty or short, and if messages
+    contain literal texts of the pattern."""
     message = "".join(said)
     parts = [(level, name), (key, value), (logger, who)]
     line = " ".join(filled(part, text) for part, text in parts) + between + message
@@ -322,7 +323,7 @@ def test_messages_with_the_texts_of_the_pattern(
 
 
 def filled(directive: str, text: str) -> str:
-    """The text with the blanks that a directive's width asks for."""
+    """The text, filled with blanks to the width of a directive."""
     width = directive.strip("%")
     width = width[: len(width) - len(width.lstrip("-0123456789"))]
     return text.ljust(int(width[1:])) if width[:1] == "-" else text.rjust(int(width or 0))

@@ -29,7 +29,7 @@ def running(**source: object) -> World:
 
 def holes(world: World) -> list[tuple[int, int]]:
     """Returns the first byte and the length of each hole in the topic of rejected lines. Asserts
-    that the rows of holes do not contain the NUL bytes."""
+    that the records of holes do not contain the NUL bytes."""
     rows = [row for row in rejected_rows(world.brokers) if row["reason"] == "nul-bytes"]
     assert all(row["line"] == b"" for row in rows)
     return [(row["first"], row["length"]) for row in rows]
@@ -78,7 +78,7 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """If the agent is killed after it promised to send the reject of a large hole, it sends the
+    """If the agent is killed after it stored an intent for the reject of a large hole, it sends the
     same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
@@ -93,8 +93,9 @@ def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
 
 
 def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
-    """NUL bytes at the end of a file are rejected when the file has not changed for a while, as a
-    last line without a line end is sent. If more NUL bytes come later, they are another hole."""
+    """NUL bytes at the end of a file are rejected when the file has not changed for a while. (The
+    agent waits in the same way before it sends a last line without a line terminator.) If more NUL
+    bytes come later, they are another hole."""
     world = running()
     world.files.append(PATH, b"one\n" + bytes(10))
     world.hold(2)
@@ -180,3 +181,40 @@ def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
         entry = world.only()
         assert (entry["rejected"], entry["pending"]) == (nuls, 0)
         assert entry["acknowledged"] == sum(len(line) + 1 for line in lines)
+
+
+@promise("2 nul bytes")
+@pytest.mark.parametrize("before", [READ_BYTES - 100, 2 * READ_BYTES - 100, READ_BYTES - 400])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16le"])
+def test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends(
+    encoding: str, before: int
+) -> None:
+    """If an over-long line ends with NUL bytes, and the NUL bytes are in two readings, the line
+    ends where the NUL bytes begin, and the line after them is delivered whole."""
+    world = running(encoding=encoding)
+    unit = len("x".encode(encoding))
+    text = "x" * (before // unit)
+    world.files.append(PATH, text.encode(encoding) + bytes(300) + "two\n".encode(encoding))
+    world.settle()
+    world.clock.advance(60)
+    world.settle()
+    assert world.values() == ["two"]
+    assert holes(world) == [(before, 300)]
+    rows = [row for row in rejected_rows(world.brokers) if row["reason"] == "too-long"]
+    assert [(row["first"], row["length"]) for row in rows] == [(0, before)]
+
+
+@promise("2 nul bytes")
+@pytest.mark.parametrize("count", [1, 255, 256, 257, 600])
+def test_nul_bytes_at_the_end_of_a_long_line_that_stands_still(count: int) -> None:
+    """If a file ends with an over-long line and no longer changes, a few NUL bytes at the end
+    belong to the line, and many are a hole. Each byte is in one record."""
+    world = running()
+    size = READ_BYTES + 10
+    world.files.append(PATH, b"x" * size + bytes(count))
+    for _ in range(5):
+        world.settle()
+        world.clock.advance(60)
+    rows = sorted((row["first"], row["length"]) for row in rejected_rows(world.brokers))
+    assert rows == ([(0, size + count)] if count < 256 else [(0, size), (size, count)])
+    assert world.only()["pending"] == 0

@@ -50,8 +50,8 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @promise("2 found or sent")
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
-    """After an upgrade, promised records that the agent finds on the broker count as acknowledged.
-    The agent sends the other promised records once."""
+    """After an upgrade, records of intents that the agent finds on the broker count as
+    acknowledged. The agent sends the other records of the intents once."""
     world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
     world.files.append(A, b"four\n")
     upgrade()
@@ -104,6 +104,37 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     assert picky.values() == ["a1", "a2"]
     assert (picky.only()["acknowledged"], picky.only()["rejected"], picky.losses()) == (6, 6, [])
     assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
+
+
+@promise("2 found or sent")
+def test_promised_bytes_are_not_promised_again_while_brokers_are_asked(
+    world: World, upgrade: Any
+) -> None:
+    """While the agent does not know yet which records of an intent the brokers have, it does not
+    read the intent's bytes as new bytes, even if the file is rotated. It reads other files
+    meanwhile."""
+    world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
+    before = StateDatabase(world.connection).intents()
+    upgrade()
+    world.start()
+    world.logs.silent = {FIRST, TopicPartition("logs.rejected", 0)}
+    (tracked,) = world.agent.tracker.files.values()
+    world.files.rename(A, f"{A}.1")
+    world.clock.advance(60)
+    world.agent.reader.wake(tracked)
+    world.turn()
+    assert StateDatabase(world.connection).intents() == before
+    world.files.append(B, b"other\n")
+    for _ in range(4):
+        world.clock.advance(60)
+        world.publish()
+        world.turn()
+    files = {each.file for each in StateDatabase(world.connection).intents()}
+    assert len(files) == 2
+    world.logs.silent = set()
+    world.settle()
+    assert sorted(world.values()) == ["one", "other", "three", "two"]
+    assert StateDatabase(world.connection).intents() == []
 
 
 @promise("2 floor")
@@ -163,8 +194,8 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
-    """If the agent finds all promised records, it continues at once and does not wait for late
-    batches."""
+    """If the agent finds all records of its intents, it continues at once and does not wait for
+    late batches."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), read_back_wait_ms=3_600_000)
@@ -199,8 +230,8 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
-    """While the agent searches the brokers for records of a file, it does not read on in this file.
-    It reads all other files."""
+    """While the agent searches the brokers for records of a file, it does not continue to read in
+    this file. It reads all other files."""
     world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()
@@ -291,7 +322,7 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
-    """If a file is deleted, those of its promised bytes that the agent finds on the broker count as
+    """If a file is deleted, bytes of its intents that the agent finds on the broker count as
     delivered. The other bytes are declared lost, with their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
@@ -325,9 +356,9 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """If an operator has given up promised lines although their topic was not made again, the agent
-    searches the brokers for their records. It sends the lines that it does not find, with the
-    current settings."""
+    """If an operator has given up the lines of an intent although their topic was not created
+    again, the agent searches the brokers for their records. It sends the lines that it does not
+    find, with the current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
@@ -375,9 +406,9 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
     picky: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the running version of the program refuses the settings under which records were promised,
-    the agent does not stop. It finds out which of these records arrived, and sends the others with
-    the present settings."""
+    """If the running version of the program refuses the settings of an intent, the agent does not
+    stop. It finds out which records of the intent arrived, and sends the others with the present
+    settings."""
     picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
     promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
     build = press.build_parser
@@ -399,7 +430,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
     """A floor is the offset at which the search for records begins. An older version of the agent
-    stored no floors. If this version promised records, the agent searches for them from offset
+    stored no floors. If this version left intents, the agent searches for their records from offset
     0."""
     world.files.append(A, b"one\n")
     world.start()

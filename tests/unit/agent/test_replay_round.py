@@ -1,4 +1,4 @@
-"""A rejected line that is exported and replayed becomes the row of the line's own text."""
+"""If a rejected line is exported and replayed unchanged, its row has the line's own text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ CODECS = [
     ("utf-16", "utf-16-be"),
 ]  # fmt: skip
 WORDS = {"latin-1": "café", "koi8-r": "слово"}
-"""A word with characters of each encoding; the others have the characters of "表示"."""
+"""For some encodings, a word with characters of the encoding. All other encodings have the
+characters of "表示"."""
 
 ASCII = "".join(map(chr, range(32, 127)))
 
@@ -37,7 +38,7 @@ def source(pattern: str, encoding: str, shape: str | None = None) -> SourceSetti
 
 
 def exported(data: bytes, encoding: str, shape: str | None = None) -> list[dict[str, Any]]:
-    """What `rejected export` writes of a file of which the agent rejects every line."""
+    """The documents that `rejected export` writes for a file whose lines the agent all rejects."""
     world = World(settings(source(r"(?P<line>never)", encoding, shape)))
     world.files.append("/log/a.log", data)
     world.start()
@@ -46,7 +47,7 @@ def exported(data: bytes, encoding: str, shape: str | None = None) -> list[dict[
 
 
 def rows(found: list[dict[str, Any]], encoding: str, state: Path, shape: str = "") -> list[str]:
-    """The lines of the rows that a replay makes."""
+    """Replays lines. Returns the field `line` of each row that results."""
     corrected = source("(?s)(?P<line>.*)", encoding, shape or None)
     configured = with_replays(replace(settings(corrected), state_dir=state))
     text = "".join(json.dumps(each) + "\n" for each in found)
@@ -63,8 +64,8 @@ def rows(found: list[dict[str, Any]], encoding: str, state: Path, shape: str = "
 def test_an_exported_line_becomes_the_row_of_its_text(
     encoding: str, codec: str, end: str, shape: str | None, tmp_path: Path
 ) -> None:
-    """Whatever encoding, byte order and line ends a file has, and whether or not a mask hits, a
-    rejected line that is exported and replayed unchanged is the row of its text."""
+    """If a rejected line is exported and replayed unchanged, its row has the line's text, whatever
+    encoding, byte order and line terminators the file has, and whether or not a mask applies."""
     lines = ["慡", "", f"{WORDS.get(encoding, '表示')} a=1", ASCII]
     if not encoding.startswith(("utf", "gb")):
         del lines[0]
@@ -78,8 +79,8 @@ def test_an_exported_line_becomes_the_row_of_its_text(
 
 @pytest.mark.parametrize(("encoding", "codec"), CODECS)
 def test_an_edited_line_is_text(encoding: str, codec: str, tmp_path: Path) -> None:
-    """A line that somebody wrote by hand becomes the row of what this person wrote, beside the
-    bytes of the line or in place of them."""
+    """If a person edits an exported line, its row has the text that the person wrote, whether or
+    not the export also contains the line's bytes."""
     word = WORDS.get(encoding, "表示")
     mark = "\ufeff" if encoding == "utf-16" else ""
     first, second = exported(f"{mark}{word}\n{word}\n".encode(codec), encoding)
@@ -93,14 +94,16 @@ def test_an_edited_line_is_text(encoding: str, codec: str, tmp_path: Path) -> No
 def test_text_that_the_encoding_does_not_have_is_refused(
     encoding: str, wrong: str, tmp_path: Path
 ) -> None:
-    """A line with characters that its source cannot have is named, and nothing is replayed."""
+    """If a line has characters that its source's encoding does not have, the error names the line,
+    and nothing is replayed."""
     (found,) = exported(b"a\n", encoding)
     with pytest.raises(NotReplayed, match=rf"/log/a.log at byte 0 has .* that {encoding} does not"):
         rows([{**found, "line": wrong}], encoding, tmp_path)
 
 
 def test_bytes_without_their_order_are_refused(tmp_path: Path) -> None:
-    """If nobody knows the byte order of a line, it is not replayed in a wrong one."""
+    """If the byte order of a line is not known, the line is not replayed, because the order might
+    be wrong."""
     (found,) = exported("a\n".encode("utf-16-be"), "utf-16be")
     with pytest.raises(NotReplayed, match="does not say its byte order"):
         rows([{**found, "line_base64": "AGE="}], "utf-16", tmp_path)
@@ -108,7 +111,7 @@ def test_bytes_without_their_order_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"\0a\n", b"\0\0a\n"])
 def test_what_is_no_whole_line_is_not_replayed(data: bytes, tmp_path: Path) -> None:
-    """NUL bytes in place of a line never become an empty row, however few they are."""
+    """NUL bytes in place of a line never become an empty row, even if there are only a few."""
     hole, line = exported(data, "utf-8")
     assert (hole["reason"], hole["is_cut"], line["line"]) == ("nul-bytes", True, "a")
     with pytest.raises(NotReplayed, match="line 1 does not have the whole rejected line"):
@@ -116,8 +119,8 @@ def test_what_is_no_whole_line_is_not_replayed(data: bytes, tmp_path: Path) -> N
 
 
 def test_a_line_that_does_not_fit_looks_cut() -> None:
-    """A line of which even one byte does not fit into its record is never taken for whole, also if
-    masks made it longer."""
+    """If even one byte of a rejected line does not fit into the reject, the line counts as cut,
+    even if masks made it longer."""
     wholes = set()
     made = recipe(limit=20_000, max_line_bytes=100)
     (row,) = rejected(press(made, reading(b"x" * 19_900 + b"\n")))

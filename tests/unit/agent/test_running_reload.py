@@ -175,8 +175,8 @@ def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
 
 
 def test_a_topic_that_was_made_again_refuses_a_reload(site: Site) -> None:
-    """If a topic of the new settings was deleted and made again, the program takes none of the new
-    settings."""
+    """If a topic of the new settings was deleted and created again, the program takes none of the
+    new settings."""
     site.turns(3)
     site.write(sources=[site.source("others", "b.log")])
     site.reload()

@@ -111,9 +111,9 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """The first look after a start notes the length of a rotated file with promised, unacknowledged
-    lines. If the agent then finds that the file has other bytes, which were written before W, the
-    noted length is no longer valid."""
+    """The first look after a start notes the length of a rotated file that has intents with
+    unacknowledged lines. If the agent then finds that the file has other bytes, which were written
+    before W, the noted length is no longer valid."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()

@@ -1,5 +1,5 @@
-"""With `start_at: end`, the agent skips the lines that files contain when it first looks at a
-pattern of the source."""
+"""With `start_at: end`, the agent skips the lines that files contain at its first look at a pattern
+of the source. A look is a scan for the files that match."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_skipped_file_is_recognised_after_a_restart() -> None:
 
 @promise("1 start at the end")
 def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
-    """If a skipped file is truncated and written anew while no agent runs, the agent reads all of
+    """If a skipped file is truncated and written again while no agent runs, the agent reads all of
     its new bytes."""
     world = world_of()
     world.files.append(PATH, b"old\n" * 5)

@@ -1,5 +1,5 @@
-"""With `start_at: end`, changes of patterns, topics and exclusions skip only files that no earlier
-look could find."""
+"""With `start_at: end`, after changes of patterns, topics and exclusions, the agent skips only
+files that no earlier look (scan) could find."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def change(world: World, *sources: SourceSettings, is_restart: bool = False) -> 
 
 
 def rotate(world: World, *lines: bytes) -> None:
-    """Writes a last line into app.log, rotates it, and writes others into the next app.log."""
+    """Writes a last line into app.log, rotates the file, and writes `lines` into the next
+    app.log."""
     world.clock.advance(30)
     world.files.append(APP, b"two\n")
     world.files.rename(APP, ROTATED)
@@ -51,8 +52,8 @@ def rotate(world: World, *lines: bytes) -> None:
 def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
     pattern: str, is_restart: bool
 ) -> None:
-    """If an earlier pattern matches the path of a new file, the file is read from its beginning,
-    although another pattern leads to it now."""
+    """If a pattern of earlier settings matches the path of a new file, the file is read from its
+    beginning, although another pattern matches it now."""
     world = looked(end("logs", APP))
     if is_restart:
         world.kill()
@@ -64,8 +65,8 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
 
 @promise("1 start at the end")
 def test_new_files_are_read_whole_after_the_topic_changed() -> None:
-    """If only the topic of a source changes, the files that it read are read on, and the files that
-    appeared since the last look are read whole."""
+    """If only the topic of a source changes, the agent continues in the files that it was reading,
+    and reads the files that appeared since the last look from their first byte."""
     world = looked(end("logs", "/log/*.log"))
     world.files.append(APP, b"two\n")
     world.files.append("/log/new.log", b"new\n")
@@ -77,8 +78,8 @@ def test_new_files_are_read_whole_after_the_topic_changed() -> None:
 
 @promise("1 start at the end")
 def test_a_divided_source_skips_nothing() -> None:
-    """If a part of a source's files goes to another source, and the first source excludes them
-    now, new files of this part are read whole."""
+    """If some files of a source now belong to another source, and the first source excludes them,
+    new files among them are read whole."""
     world = looked(end("logs", "/log/*.log"))
     rotate(world, b"three\n")
     world.files.append("/log/b.log", b"b\n")
@@ -90,8 +91,9 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """The state remembers what all looks excluded. A path that only later looks excluded was looked
-    at before, also by another process."""
+    """The state stores which paths every look excluded. If a path was excluded only in later looks,
+    an earlier look covered it, even if that was in another process. So a new file at this path is
+    read whole."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)
@@ -105,8 +107,8 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
-    """If a new source has a file that the others always excluded, the file is skipped as at any
-    first look."""
+    """If a new source has a file that the other sources always excluded, the look counts as the
+    first look at this file, and the agent skips the file's lines."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
     world.files.append("/log/b.log", b"b old\n")
@@ -130,8 +132,9 @@ def test_another_exclusion_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
-    """If a pattern also matches rotated files now, an unknown one is read whole if it changed after
-    the last look, even if it was empty then. One from before the first look is skipped."""
+    """If a changed pattern also matches rotated files, the agent reads an unknown rotated file
+    whole if it changed after the last look, even if it was empty then. The agent skips a rotated
+    file from before the first look."""
     world = World(settings(end("logs", APP)))
     world.files.append("/log/app.log.2", b"before\n")
     world.files.append(APP, b"")
@@ -162,7 +165,7 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """If one pattern leads through a link and the other leads directly to the same directory, a
+    """If one pattern leads to a directory through a link, and another leads there directly, a
     change from one pattern to the other skips no new file."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))
@@ -181,7 +184,7 @@ def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: boo
 @pytest.mark.parametrize("is_end_first", [False, True])
 def test_sources_with_overlapping_patterns(is_end_first: bool) -> None:
     """A file belongs to the first source whose pattern matches, and the setting of this source
-    decides. Files that appear later are read whole, also if the order of the sources changes."""
+    decides. Files that appear later are read whole, even if the order of the sources changes."""
     sources = [end("others", "/log/a*.log"), raw("logs", "/log/*.log")]
     world = looked(*sources[:: 1 if is_end_first else -1])
     own, other = ("others", "logs") if is_end_first else ("logs", "others")

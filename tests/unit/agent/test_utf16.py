@@ -49,7 +49,7 @@ def test_utf16_lines_are_delivered_however_they_are_written(
 ) -> None:
     """Every line of a UTF-16 file is delivered as the text that Python's codec makes of it, however
     its bytes are cut into writes. The byte order comes from the encoding, or from the file's byte
-    order mark, which is no part of the first line."""
+    order mark, which is not a part of the first line."""
     for seed in seeds(range(4)):
         lines = random.Random(seed).choices(LINES, k=12)
         world = running(codec.replace("16-", "16") if is_told else "utf-16")
@@ -161,8 +161,7 @@ def test_lines_of_utf16_are_joined() -> None:
 @promise("2 over-long line")
 def test_a_long_line_of_utf16_is_rejected_and_the_next_is_delivered() -> None:
     """A UTF-16 line that is too long to be read at once is rejected, and the line after it is
-    delivered. This is so even if two adjacent characters of the long line contain the bytes of a
-    line feed."""
+    delivered, even if two adjacent characters of the long line contain the bytes of a line feed."""
     world = running("utf-16le")
     world.files.append(PATH, ("\u0a0a" * 800_000 + "\nb\n").encode("utf-16-le"))
     world.settle()

@@ -145,8 +145,8 @@ def test_a_recount_of_nothing_is_not_good(
 def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the path in --output is no output, the command ends with status 2 and a sentence, as it
-    does for any other bad option."""
+    """If the path in --output is not an output, the command ends with status 2 and a sentence, as
+    it does for any other bad option."""
     assert main(["audit", "recount", "--output", output]) == 2
     assert "output" in capsys.readouterr().err
 

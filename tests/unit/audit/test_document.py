@@ -67,16 +67,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
     ledger.close()
     monkeypatch.chdir(tmp_path)
-    for module in ("report", "hosts", "complete"):
+    for module in ("report", "why", "hosts", "complete"):
         name = f"skidway.audit.commands.{module}.SystemClock"
         monkeypatch.setattr(name, lambda: ManualClock(ms("10:05:00")))
     return tmp_path
 
 
 def test_the_page_has_its_files() -> None:
-    """The page contains both files that its examples use, and four examples."""
+    """The page contains both files that its examples use, and five examples."""
     assert [name for name, _ in FILES] == ["audit.yml", "roster.yml"]
-    assert len(CONSOLES) == 4
+    assert len(CONSOLES) == 5
 
 
 @pytest.mark.parametrize("console", CONSOLES)

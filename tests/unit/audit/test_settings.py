@@ -63,6 +63,21 @@ def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
     assert settings.load(AuditSettings, None, AUDIT).policy().loads_every_ms is None
 
 
+def test_topics_have_targets_of_freshness(tmp_path: Path) -> None:
+    """`freshness.targets` sets targets by names or patterns of topics. The first entry that matches
+    a topic is used. A topic that no entry matches has no target."""
+    path = tmp_path / "audit.yml"
+    path.write_text(
+        "bootstrap.servers: a:1\nfreshness.targets: {dc1.orders: 300000, 'dc1\\..+': 600000}\n"
+    )
+    policy = settings.load(AuditSettings, path, []).policy()
+    found = [
+        policy.freshness_target_ms(Source(cluster, "", topic, ""))
+        for cluster, topic in (("dc1", "orders"), ("dc1", "logs"), ("dc2", "logs"))
+    ]
+    assert found == [300_000, 600_000, None]
+
+
 def test_without_a_roster_every_agent_is_expected() -> None:
     """If the settings have no roster, the audit expects every agent to report."""
     assert settings.load(AuditSettings, None, AUDIT).policy().roster.is_silent
@@ -77,6 +92,8 @@ def test_without_a_roster_every_agent_is_expected() -> None:
         ("retired.places=/lake", r"retired\.places: '/lake' names no place"),
         ("retired.places=cluster", "names no place"),
         ("exempt.mirror=dc1(", r"exempt\.mirror: 'dc1\(' is neither"),
+        ("freshness.targets.dc1=soon", r"freshness\.targets: dc1: 'soon' is no number"),
+        ("freshness.targets.dc1=0", r"freshness\.targets: dc1: '0' is no number"),
     ],
 )
 def test_what_cannot_work_is_refused(override: str, words: str) -> None:

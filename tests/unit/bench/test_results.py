@@ -1,4 +1,5 @@
-"""How measurements become tables and plots, and how the tables get into docs/performance.md."""
+"""Tests how measurements become tables and plots, and how the tables get into
+docs/performance.md."""
 
 from __future__ import annotations
 

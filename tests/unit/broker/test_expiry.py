@@ -96,8 +96,8 @@ def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> 
 
 
 def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
-    """If a group's committed offset lies beyond the log's end, it was committed for an earlier
-    topic of the same name. Such a group counts as a group that has committed nothing."""
+    """If a group's committed offset is beyond the log's end, it was committed for an earlier topic
+    of the same name. Such a group counts as a group that has committed nothing."""
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
 
 

@@ -38,8 +38,8 @@ def test_the_same_words_get_the_same_answer() -> None:
 
 
 def test_a_picture_that_was_replaced_ends_all_answers() -> None:
-    """The broker makes answers from certain objects. When one of these objects is replaced, all
-    cached answers are dropped, even if the new object equals the old one."""
+    """The broker caches answers that it made from certain objects. When one of these objects is
+    replaced, the broker drops all cached answers, even if the new object equals the old one."""
     for which in ("topics", "stopped"):
         world = World()
         world.keep(5, b"words", b"answer")

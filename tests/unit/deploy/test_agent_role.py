@@ -1,6 +1,6 @@
-"""The role of the agent reloads a running agent if only files have changed that a reload takes, and
-restarts the agent otherwise. The tests render the expressions of the role's steps as Ansible
-does."""
+"""If only files have changed that the agent can reload, the Ansible role `agent` reloads a running
+agent. Otherwise it restarts the agent. The tests render the expressions of the role's steps as
+Ansible does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SKIPPED: dict[str, Any] = {"skipped": True, "changed": False}
 
 
 def block() -> dict[str, Any]:
-    """Returns the part of the role that brings a service up."""
+    """Returns the part of the role that starts a service."""
     (found,) = (each for each in yaml.safe_load(RUN.read_text()) if "block" in each)
     return dict(found)
 
@@ -41,7 +41,7 @@ def step(words: str) -> dict[str, Any]:
 
 
 class Run:
-    """What the role does on a host.
+    """The steps that the role takes on a host.
 
     `newer` are the files that were written after the agent's start. `answer` is the result of
     `skidway agent reload`, and `state` the state of the agent's service.
@@ -105,7 +105,8 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.mark.parametrize("newer", [[CONFIG], [SCHEMA], [CONFIG, SCHEMA]])
 def test_changed_settings_and_schemas_are_reloaded(newer: list[str]) -> None:
-    """If only settings or schemas have changed, the agent takes them by a reload, and goes on."""
+    """If only settings or schemas have changed, the role reloads the agent, and does not restart
+    it."""
     run = Run(*newer)
     assert run.reloads
     assert not run.restarts
@@ -114,8 +115,8 @@ def test_changed_settings_and_schemas_are_reloaded(newer: list[str]) -> None:
 
 @pytest.mark.parametrize("newer", [[KEY], [LINK], [CONFIG, LINK]])
 def test_anything_else_restarts_the_agent(newer: list[str]) -> None:
-    """If a key, a certificate, a unit or the version has changed, the agent is restarted, and there
-    is no reload before."""
+    """If a key, a certificate, a unit or the version has changed, the role restarts the agent
+    without a reload before."""
     run = Run(*newer)
     assert not run.reloads
     assert run.restarts
@@ -138,8 +139,8 @@ def test_an_agent_that_is_not_up_yet_is_restarted() -> None:
 
 
 def test_an_agent_that_must_be_restarted_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the agent refuses the reload because a changed setting counts only at a start, the role
-    restarts the agent. The role knows this by the agent's own sentence."""
+    """If the agent refuses the reload because a changed setting needs a restart, the role restarts
+    the agent. The role recognizes this refusal by the agent's sentence."""
     run = Run(CONFIG, answer=refused(monkeypatch))
     assert run.reloads
     assert run.restarts
@@ -156,15 +157,15 @@ def test_an_agent_that_must_be_restarted_is_restarted(monkeypatch: pytest.Monkey
     ],
 )
 def test_a_refusal_fails_the_play_with_the_sentence_of_the_agent(status: int, said: str) -> None:
-    """If the agent refuses the settings, or does not answer, the play fails with its sentence, and
-    does not restart the agent: a start with these settings could fail, too."""
+    """If the agent refuses the settings, or does not answer, the play fails with the agent's
+    sentence. It does not restart the agent, because a start with these settings could fail, too."""
     run = Run(CONFIG, answer={"rc": status, "stdout": "", "stderr": said})
     assert run.fails == said
     assert not run.restarts
 
 
 def test_a_command_that_cannot_run_fails_the_play() -> None:
-    """If the command does not exist, the play fails with what Ansible says."""
+    """If the command does not exist, the play fails with Ansible's message."""
     assert Run(CONFIG, answer={"rc": 2, "msg": "No such file"}).fails == "No such file"
 
 

@@ -65,7 +65,7 @@ def test_with_a_time_between_runs_the_service_stays() -> None:
 
 def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
     """If the installed version has no unit for the service that keeps running, the role sets up
-    single runs. So loads go on after a downgrade to such a version."""
+    single runs. So loads continue after a downgrade to such a version."""
     older = {"stdout": "skidway-loader.service\nskidway-loader.timer"}
     assert role(loader_every="60s", loader_known_units=older)["loader_stays"] is False
 

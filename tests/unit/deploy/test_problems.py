@@ -89,8 +89,8 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
     """A program may need a service (ZooKeeper or the registry). If the inventory has neither a
-    group nor an address for this service, a problem is reported. Otherwise the program would refuse
-    its own configuration in the middle of the playbook."""
+    group nor an address for this service, a problem is reported before the playbook begins. Without
+    this check, the program would refuse its configuration in the middle of the playbook."""
     hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
     groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}
     lacking = sentences(groups, hosts, dc1={})

@@ -29,7 +29,7 @@ def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
 
 def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
     """A file may be newer than a service that is still starting. The service is then restarted,
-    because systemd's `start` would do nothing, and the service would go on with the old file."""
+    because systemd's `start` would do nothing, and the service would continue with the old file."""
     assert services.started_before(status("activating"), files(BEGAN + 1))
     assert not services.started_before(status("activating"), files(BEGAN - 1))
 

@@ -1,4 +1,4 @@
-"""`skidway schemas delete` deletes for ever only the versions that the user has confirmed."""
+"""`skidway schemas delete` permanently deletes only the versions that the user has confirmed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from skidway import consumer, producer
 
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
-KERNEL = {"", ".clock", ".coordination", ".errors", ".log"}
+KERNEL = {"", ".clock", ".coordination", ".dataclass", ".errors", ".log"}
 """The modules of `skidway` that producer and consumer need in addition to the client's own packages
 (CLIENT)."""
 

@@ -34,7 +34,7 @@ def fake_java(home: Path, version: str) -> Path:
 )
 def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None) -> None:
     """Java's feature version and home directory are read from the properties that Java prints, even
-    in Java 8's form. A program that prints anything else is not taken for Java."""
+    in Java 8's form. A program that prints anything else is not mistaken for Java."""
     assert java.parse_properties(text) == expected
 
 

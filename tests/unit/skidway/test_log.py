@@ -86,8 +86,8 @@ def test_error_carries_traceback(written: io.StringIO) -> None:
 
 
 def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
-    """If an error is repeated within a short time, it is written only once. At the end of the
-    program, the number of repeats that were not written is written."""
+    """If an error is repeated within a short time, the log has it only once. At the end of the
+    program, the log gets the number of repeats that were left out."""
     broker = log.get("broker")
     for _ in range(5):
         broker.error("fsync_failed", path="/data/0.log")
@@ -120,7 +120,7 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """If a log line cannot be written, the program goes on. The next line that can be written
+    """If a log line cannot be written, the program continues. The next line that can be written
     contains the number of lost lines."""
 
     class Full(io.StringIO):

@@ -57,7 +57,7 @@ def test_without_a_manager_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_manager_that_is_gone_stops_no_program(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program goes on if its service manager cannot be reached."""
+    """A program continues if its service manager cannot be reached."""
     monkeypatch.setenv("NOTIFY_SOCKET", address)
     systemd.ready("up")
     systemd.stopping()

@@ -16,7 +16,7 @@ from skidway.errors import UsageError
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 RESIDENT = "skidway-loader-resident.service"
 JVM = {"skidway-zookeeper.service", "skidway-loader.service", RESIDENT}
-ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
+ONE_RUN = {"skidway-loader.service", "skidway-recount.service", "skidway-sample.service"}
 """The services that a timer starts for one run at a time. They use the loader's installation and
 user."""
 
@@ -31,11 +31,12 @@ def sections(unit: str) -> configparser.RawConfigParser:
 def test_every_program_has_its_unit() -> None:
     """There is a service for each of the six programs. Further services are for the audit's
     counters (one instance for each cluster that is counted), for the resident loader (a process
-    that makes one run after another), and for the recount of loaded rows. The load and the recount
-    have timers."""
+    that makes one run after another), and for the two nightly checks of loaded rows: the recount
+    and the samples. The load and the checks have timers."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
-    expected |= {"skidway-audit-count@.service", "skidway-recount.service", RESIDENT}
-    assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
+    expected |= {"skidway-audit-count@.service", RESIDENT} | ONE_RUN
+    timers = {unit.replace(".service", ".timer") for unit in ONE_RUN}
+    assert set(units.names()) == expected | timers
 
 
 def test_a_unit_is_found_by_its_short_name() -> None:
@@ -110,11 +111,14 @@ def test_a_loader_that_stays_is_what_the_command_takes(
     assert "--every 'often' is not a duration" in capsys.readouterr().err
 
 
-def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The unit of the recount starts only after a running load has ended. The recount publishes its
-    result to the audit. If no drop-in sets an output, the unit's command ends with an error
-    message."""
-    found = sections("skidway-recount.service")
+@pytest.mark.parametrize("check", ["recount", "sample"])
+def test_a_nightly_check_is_what_the_command_takes(
+    check: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The unit of the recount, and that of the samples, starts only after a running load has ended.
+    The command sends its result to the audit. If no drop-in sets an output, the unit's command ends
+    with an error message."""
+    found = sections(f"skidway-{check}.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
     words = [environment[x[2:-1]] if x.startswith("${") else x for x in words]
@@ -170,8 +174,8 @@ class TestSystemd:
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
         """`systemd-analyze security` accepts the exposure of each service at a threshold of 1.5 (15
-        tenths). It does not accept the exposure at 0.5, which shows that the threshold has an
-        effect."""
+        tenths). It does not accept the exposure at a threshold of 0.5, which shows that the
+        threshold has an effect."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

@@ -1,4 +1,5 @@
-"""The torture run's oracle (torture.truth) distinguishes its different findings.
+"""The torture run's oracle (torture.truth) says what is wrong: lines that were lost or doubled, or
+buckets with a wrong verdict.
 
 A bucket is a span of time of one topic. The audit's report lists buckets, each with a verdict. The
 oracle compares these verdicts with the lines that were written and the rows that arrived.

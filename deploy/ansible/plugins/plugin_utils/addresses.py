@@ -45,7 +45,9 @@ def broker_address(host: HostVars) -> str:
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]
-    return _at(host, _port(settings.get("listeners")) or host.get("broker_port", BROKER_PORT))
+    return reached_at(
+        host, _port(settings.get("listeners")) or host.get("broker_port", BROKER_PORT)
+    )
 
 
 def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[str, str]:
@@ -66,8 +68,8 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
 
 
 def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
-    """The addresses of the ZooKeeper ensemble for clients, without a chroot."""
-    return ",".join(_at(host, _client_port(host)) for host in hosts)
+    """The addresses at which clients reach the ZooKeeper ensemble, without a chroot."""
+    return ",".join(reached_at(host, _client_port(host)) for host in hosts)
 
 
 def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
@@ -76,7 +78,7 @@ def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
         return {}
     return {
         f"server.{host['zookeeper_id']}": (
-            f"{_at(host, host.get('zookeeper_peer_port', 2888))}"
+            f"{reached_at(host, host.get('zookeeper_peer_port', 2888))}"
             f":{host.get('zookeeper_election_port', 3888)}"
         )
         for host in hosts
@@ -103,8 +105,8 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
         if host.get("inventory_hostname") == asking.get("inventory_hostname"):
             here = f"[{name}]" if ":" in name else name
             return f"http://{WILDCARDS.get(name, here)}:{port}"
-        if not _is_loopback(name):
-            return f"http://{_at(host, port)}"
+        if not is_loopback(name):
+            return f"http://{reached_at(host, port)}"
     return ""
 
 
@@ -126,7 +128,7 @@ def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = N
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
     """Whether a program that listens on this address serves only its own host. This is also true of
     the empty address, because programs then listen on loopback."""
     try:
@@ -135,7 +137,7 @@ def _is_loopback(name: str) -> bool:
         return name in ("", "localhost")
 
 
-def _at(host: HostVars, port: Any) -> str:
+def reached_at(host: HostVars, port: Any) -> str:
     """Returns host:port for a host, with brackets around an IPv6 address."""
     name = address(host)
     return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
@@ -155,6 +157,6 @@ def _client_port(host: HostVars) -> Any:
 def _registry_url(host: HostVars) -> str:
     listeners = flat(host.get("registry_settings") or {}).get("listeners")
     if listeners:
-        return f"{texts(listeners)[0].partition('://')[0]}://{_at(host, _port(listeners))}"
+        return f"{texts(listeners)[0].partition('://')[0]}://{reached_at(host, _port(listeners))}"
     scheme, port = host.get("registry_scheme", "http"), host.get("registry_port", REGISTRY_PORT)
-    return f"{scheme}://{_at(host, port)}"
+    return f"{scheme}://{reached_at(host, port)}"

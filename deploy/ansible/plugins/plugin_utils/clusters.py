@@ -36,6 +36,7 @@ def counters(
     servers: Mapping[str, str],
     first_port: int,
     agents: Iterable[HostVars] = (),
+    bind_address: str = LOOPBACK,
 ) -> dict[str, Settings]:
     """Returns {name of a counter: its settings} for the audit's counters (programs that count the
     records of a cluster).
@@ -45,6 +46,7 @@ def counters(
     cluster publish. A cluster that mirrors other clusters and has agents of its own also gets a
     second counter, `<cluster>.broker`. This function assigns ports first to all first counters, and
     then to the second counters. So a second counter does not change the port of a first counter.
+    All counters serve /metrics and /health on `bind_address`.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]
@@ -56,7 +58,7 @@ def counters(
             "cluster.name": cluster,
             "tier": tier,
             "state.dir": f"/var/lib/skidway/audit-count-{name}",
-            "metrics.listener": f"{LOOPBACK}:{int(first_port) + number}",
+            "metrics.listener": f"{bind_address}:{int(first_port) + number}",
         }
         for number, (name, cluster, tier) in enumerate(places)
         if cluster in servers

@@ -1,4 +1,4 @@
-"""Finds out when services of systemd were started, and whether a running service can take changed
+"""Finds out when services of systemd were started, and whether a running service can use changed
 files without a restart."""
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
 
 
 def taken_by_reload(names: Iterable[str]) -> list[str]:
-    """Which of the files that an agent's configuration names the agent reads again when it reloads
-    its settings: schemas, and files with further sources. Keys and certificates need a restart."""
+    """Returns those of the given files that an agent reads again when it reloads its settings:
+    schemas, and files with further sources. Keys and certificates need a restart.
+
+    names: the files that the agent's configuration names."""
     return [name for name in names if name.endswith((".avsc", ".yml"))]
 
 
 def needs_restart(reload: Mapping[str, Any]) -> bool:
-    """Whether an agent refused a reload only because it must be restarted for the changed settings.
+    """Whether an agent refused a reload only because the changed settings need a restart.
 
     `reload` is the result of Ansible's module `command` for `skidway agent reload`. If the command
     did not run, the result is False.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.audit.counts import bucket
 from skidway.audit.topic.messages import Announcement, Bounds, Seal
+from skidway.audit.topic.notes import Note
 from support.agent_world import World, raw, settings
 from support.promises import promise
 
@@ -20,7 +21,7 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
-    said = [m.sender.bounds for m in world.published if not isinstance(m, Announcement)]
+    said = [m.sender.bounds for m in world.published if not isinstance(m, Announcement | Note)]
     assert set(said) == {Bounds(5_000, AHEAD_MS_MAX)}
 
 

@@ -1,4 +1,4 @@
-"""If the clock was set back, the agent uses the greatest time that the clock showed before."""
+"""If the clock is set back, the agent uses the latest time that the clock showed before."""
 
 from __future__ import annotations
 

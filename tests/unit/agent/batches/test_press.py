@@ -27,8 +27,8 @@ from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
-    """A record's origin gives the range of the line's bytes, including the line end. The record's
-    value does not contain the line end."""
+    """A record's origin gives the range of the line's bytes, including the line terminator. The
+    record's value does not contain the line terminator."""
     found = records(press(recipe(), reading(b"one\r\n\ntwo")))
     assert [(datum_text(r.value), r.first, r.length) for r in found] == [
         ("one", 100, 5), ("", 105, 1), ("two", 106, 3)
@@ -245,8 +245,9 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
 
 
 def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
-    """To find the place of a rejected line, the agent does not compute the lengths of all lines.
-    Otherwise a log in which no line fits the parser would block the agent."""
+    """The time for rejected lines grows only in proportion to their number: the agent does not
+    compute the lengths of all lines for each of them. Otherwise a log in which no line fits the
+    parser would block the agent."""
     lines = framed_lines.FramedLines([reading(b"x\n" * 50)], LineFramer())
     lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
     lines.rejected(Reject(7, "no-match", ""))
@@ -327,7 +328,7 @@ def test_null_keys_follow_their_file() -> None:
 
 
 def test_a_key_that_is_no_field_is_refused() -> None:
-    """A key that is no field of the schema is refused."""
+    """A key that is not a field of the schema is refused."""
     with pytest.raises(ConfigurationRefused, match="nope"):
         Press(recipe(key="nope"))
 
@@ -368,7 +369,7 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
 )
 def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
     """If two settings fill the same field (for example `fields` and a group of `path.pattern`), the
-    agent refuses the settings before it promises to send any line."""
+    agent refuses the settings before it stores the first intent."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         Press(recipe(**source))
 

@@ -1,4 +1,5 @@
-"""What a line becomes, when lines of every parser are pressed together and alone."""
+"""A line becomes the same record, whether the agent processes it alone or together with other
+lines."""
 
 from __future__ import annotations
 
@@ -106,7 +107,8 @@ def left_out(found: Pressed) -> list[tuple[int, int, int, str]]:
 @given(ranges=RANGES)
 def test_each_record_is_the_same_alone_and_together(name: str, ranges: list[bytes]) -> None:
     """With every parser and any bytes, each line becomes one row or one rejected record, or is left
-    out once. It becomes the same whether it is pressed alone or together with other lines."""
+    out once. The result is the same whether the line is processed alone or together with other
+    lines."""
     press = press_of(name)
     if name == "utf-16":
         ranges = [each.decode("utf-8", "replace").encode("utf-16-le") for each in ranges]

@@ -1,4 +1,4 @@
-"""What the agent logs about rejected lines, and the recent share of rejected lines in each
+"""Tests what the agent logs about rejected lines, and the recent share of rejected lines in each
 topic."""
 
 from skidway.agent.batches.rejected import RejectedLine

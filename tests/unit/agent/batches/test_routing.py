@@ -1,4 +1,4 @@
-"""How the agent chooses the partition of a record."""
+"""Tests how the agent chooses the partition of a record."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 """The rules of `shape` change records between the parser and the codec. The tests check which
-fields the schema has afterwards, and what becomes of all other fields."""
+fields the schema has afterwards, and what happens to all other fields."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_derived_schema_follows_the_rules() -> None:
 
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
     """A schema that the settings name must contain renamed fields under their new names. It need
-    not contain a removed field. Rules can still use this field in conditions, as a text."""
+    not contain removed fields, which rules can still use as texts in conditions."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
@@ -172,8 +172,8 @@ def test_settings_refuse_a_key_without_a_rule() -> None:
 @promise("2 another program")
 def test_rules_that_a_program_refuses_are_of_another_program() -> None:
     """If a stored recipe has rules that the present version of the program does not know, the agent
-    does not fail. The recipe counts as one of another program, so the agent reads its promised
-    records back from the brokers."""
+    does not fail. The recipe counts as a recipe of another program, so the agent reads the records
+    of its intents back from the brokers."""
     made = recipe(shape="drop line is null")
     unknown = replace(made, shape="forget line")
     assert "shape-2" in made.program
@@ -197,8 +197,8 @@ def maybe(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt", "prefixed"])
 def test_further_keys_may_get_another_name(kind: str) -> None:
-    """No text of a record is lost in silence: keys without a field are kept, even if a rule renames
-    the field that takes them."""
+    """No text of a record is lost silently: keys without a field are kept, even if a rule renames
+    the field that contains them."""
     parsers = {
         "json": (ParserSettings(type="json"), b'{"a": "1", "b": "2"}\n'),
         "logfmt": (ParserSettings(type="logfmt"), b"a=1 b=2\n"),
@@ -215,8 +215,8 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
-    """What rules mask, hash or remove is not sent in `_extra`, whether the record uses an alias of
-    the field, or the name that a rule gives the field."""
+    """A value that rules mask, hash or remove is not sent in `_extra`, even if the record uses an
+    alias of the field, or the name that a rule gives the field."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
@@ -238,8 +238,8 @@ def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
 
 
 def test_names_of_private_fields_through_renames() -> None:
-    """A private field is known by its names before and after the renames, wherever the rule
-    stands."""
+    """A private field is recognized by its names before and after renames, wherever the rule is in
+    the list of rules."""
     for text, names in (
         ("rename a to b\nmask b for cards\nrename b to c", {"a", "b", "c"}),
         ("mask a for cards\nrename a to b\nrename c to a", {"a", "b"}),
@@ -249,8 +249,8 @@ def test_names_of_private_fields_through_renames() -> None:
 
 
 def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
-    """Settings that the documentation allows are not refused: the time, groups of the path, and
-    groups before a JSON object may be removed from records whose schema lacks them."""
+    """Rules may remove the time, groups of the path, and groups before a JSON object from records
+    whose schema lacks these fields."""
     fields = [maybe("message"), EXTRA]
     for ts in ('"2020-01-01T00:00:00Z"', "1577836800"):
         form = "rfc3339" if ts[0] == '"' else "epoch"
@@ -280,8 +280,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """Whoever tries rules learns that the whole path of a file is sent, even if a rule keeps a
-    group of the path out of the rows."""
+    """A person who tries rules is told that the whole path of a file is sent, even if a rule keeps
+    a group of the path out of the rows."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

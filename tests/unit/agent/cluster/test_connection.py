@@ -1,3 +1,4 @@
+import contextlib
 from pathlib import Path
 from typing import Any, cast
 
@@ -7,7 +8,8 @@ from skidway.agent import program
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
-from skidway.agent.state.database import StateDatabase
+from skidway.agent.state.database import StateDatabase, open_state
+from skidway.audit.topic.publisher import Newest
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import Client
 from skidway.schemas.client import Registered, RegistryClient, RegistryRefused
@@ -158,8 +160,8 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
     """A running agent uses new partitions and limits of its topics as soon as it sees them, and
-    keeps the schemas' ids. If a topic was deleted and made again, the agent uses nothing of the new
-    topic, and reports that the topic was made again."""
+    keeps the schemas' ids. If a topic was deleted and created again, the agent uses nothing of the
+    new topic, and reports that the topic was created again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()
@@ -173,3 +175,26 @@ def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> Non
     del site.cluster.topics["a"]
     with pytest.raises(Unreachable):
         connection.refresh(site.client, [after])
+
+
+@promise("1 restored state")
+def test_only_a_new_agent_does_not_search_for_its_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent looks on the audit topic for its own newest message, which shows that its state is
+    an older copy. An agent whose id was made by the same process does not look, because the search
+    would read the whole topic."""
+    site, newest = Site(raw("a")), Newest(2, 9, 0)
+    searched: list[str] = []
+
+    def search(*arguments: object) -> Newest:
+        searched.append(str(arguments[3]))
+        return newest
+
+    monkeypatch.setattr(program, "newest_own", search)
+    monkeypatch.setattr(program, "Fetcher", lambda client: client)
+    with contextlib.closing(open_state(tmp_path)) as made:
+        assert program.newest_of(made, site.client, site.clock) is None
+    with contextlib.closing(open_state(tmp_path)) as again:
+        assert program.newest_of(again, site.client, site.clock) == newest
+    assert searched == [str(made.agent)]

@@ -1,4 +1,4 @@
-"""How an agent recognizes that a topic was deleted and made again."""
+"""Tests how an agent recognizes that a topic was deleted and created again."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TP, OTHER = TopicPartition("logs", 0), TopicPartition("logs", 1)
 def test_a_batch_below_what_was_acknowledged_lies_in_another_log(
     tp: TopicPartition, base: int, fallen: bool
 ) -> None:
-    """The agent concludes that a topic was made again if a batch is acknowledged at an offset that
-    is not higher than the partition's last acknowledged offset. It draws this conclusion before a
-    broker reports the new topic."""
+    """The agent concludes that a topic was created again if a batch is acknowledged at an offset
+    that is not higher than the partition's last acknowledged offset. It draws this conclusion
+    before a broker reports the new topic."""
     assert has_fallen_back([Delivery(None, tp, base, None)], {TP: 7}) is fallen
 
 
 def test_what_was_not_delivered_says_nothing() -> None:
-    """A batch that was not delivered does not show that its topic was made again, because the batch
-    has no offset."""
+    """A batch that was not delivered does not show that its topic was created again, because the
+    batch has no offset."""
     assert not has_fallen_back([Delivery(None, TP, 0, Drained(TP))], {TP: 7})

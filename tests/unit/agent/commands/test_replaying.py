@@ -1,4 +1,5 @@
-"""`skidway agent replay` replays each rejected line once, whole or not at all."""
+"""`skidway agent replay` replays all given lines or none of them, and each rejected line only
+once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skidway agent state show`: file ids that have the same path."""
+"""`skidway agent state show` distinguishes file ids that have the same path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATH = "/log/a.log"
 
 
 def paths(world: World) -> list[str]:
-    """Returns the column of the paths, as people see it."""
+    """Returns the column of the paths, as the table shows it."""
     files = entries(StateDatabase(world.connection).files(), {}, world.files)
     table, _ = rows({"files": files, "declared": []})
     return [each["path"] for each in table]
@@ -30,8 +30,8 @@ def test_a_single_file_id_needs_no_distinction() -> None:
 
 
 def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
-    """If a file was deleted, and another one is at its path, both are shown with their inodes, and
-    the deleted file is called deleted."""
+    """If a file was deleted, and another file is now at its path, both are shown with their inodes,
+    and the first file is called deleted."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")
@@ -58,8 +58,8 @@ def test_a_file_that_was_renamed_since_the_last_look_is_named() -> None:
 
 
 def test_contents_of_one_file_are_told_apart() -> None:
-    """If a file was truncated, its earlier content and its present content have file ids of their
-    own, and the table says which is which."""
+    """If a file was truncated, its earlier content and its present content have different file ids,
+    and the table shows which id belongs to which content."""
     world = a_world()
     world.files.truncate(PATH)
     world.clock.advance(1)

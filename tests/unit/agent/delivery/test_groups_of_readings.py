@@ -1,4 +1,4 @@
-"""Which readings are pressed into batches together."""
+"""Decides from which readings the agent makes batches together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def taken(size: int, file: int) -> Taken:
 def test_readings_are_pressed_together_up_to_a_size(
     sizes: list[int], expected: list[list[int]]
 ) -> None:
-    """Small readings are pressed together. Large ones are not, because each rejected line needs
-    memory while its group is pressed."""
+    """The agent processes small readings together. It processes large readings alone, because each
+    rejected line needs memory until its group of readings is processed."""
     groups = _groups(taken(size, file) for file, size in enumerate(sizes))
     assert [[len(one.reading.data) for one in group] for group in groups] == expected

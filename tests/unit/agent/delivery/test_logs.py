@@ -74,7 +74,7 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
     """Records with an origin become columns, and records without an origin are skipped. A damaged
-    batch becomes a hole, and the agent reads on after the batch."""
+    batch becomes a hole, and the agent continues to read after the batch."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -94,8 +94,9 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """The agent asks for the high watermarks, and reads on. A partition counts as read to its end
-    when the agent's position has reached a high watermark that arrived after this request."""
+    """The agent asks for the high watermarks, and continues to read. A partition counts as read to
+    its end when the agent's position has reached a high watermark that arrived after this
+    request."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -110,8 +111,9 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
     """The floor is the offset at which the agent begins to read. If the first offset of a log is
-    higher, the missing offsets become a hole, and the agent reads on from the first offset. If the
-    broker's error does not give the first offset, the agent asks the broker for it."""
+    higher, the missing offsets become a hole, and the agent continues to read from the first
+    offset. If the broker's error does not give the first offset, the agent asks the broker for
+    it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

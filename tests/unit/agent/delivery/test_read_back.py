@@ -1,5 +1,5 @@
-"""An intent is a promised range of a file's bytes. The agent divides an intent into parts,
-depending on the records that it found in the partitions."""
+"""An intent is a stored promise to send certain bytes of a file. The agent divides an intent into
+parts, depending on the records that it found in the partitions."""
 
 from __future__ import annotations
 

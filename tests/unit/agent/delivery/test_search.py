@@ -1,4 +1,4 @@
-"""How long the agent searches the partitions for missing records."""
+"""Tests how long the agent searches the partitions for missing records."""
 
 from __future__ import annotations
 

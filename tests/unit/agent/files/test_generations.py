@@ -1,4 +1,4 @@
-"""How the agent derives the name of a log from the name of one of its rotated files, such as
+"""Tests how the agent derives the name of a log from the name of one of its rotated files, such as
 `app.log.1`."""
 
 import pytest

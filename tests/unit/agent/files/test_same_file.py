@@ -1,5 +1,6 @@
-"""How the agent decides whether a file is the same file as a file that it knows already. The answer
-is "the same", "another" or "unknown", and the tests check what the agent does in each case."""
+"""Tests how the agent decides whether a file is the same file as a file that it knows already. The
+answer is "the same", "another" or "unknown", and the tests check what the agent does in each
+case."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Makes the agent read on in its only file, without first looking at the directories."""
+    """Makes the agent continue to read in its only file, without first looking at the
+    directories."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
@@ -322,7 +324,7 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """If a file is truncated and written anew after the agent found it and before the agent first
+    """If a file is truncated and rewritten after the agent found it and before the agent first
     reads it, the old bytes are declared lost. No byte is sent under the file's first file id."""
     world = World(settings(raw()))
     world.start()
@@ -341,8 +343,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """If a file is written anew with the same bytes, as by `job > job.log`, the agent declares a
-    loss. It cannot distinguish the new lines from the old ones."""
+    """If a file is rewritten with the same bytes, as by `job > job.log`, the agent declares a loss.
+    It cannot distinguish the new lines from the old ones."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:
@@ -425,7 +427,7 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """If a file is written anew with the same bytes, a loss declares these bytes, even if the agent
+    """If a file is rewritten with the same bytes, a loss declares these bytes, even if the agent
     reads from the file before its next look."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
@@ -442,8 +444,8 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
-    """An open file may be truncated and written anew between two looks, with the same bytes before
-    the agent's position. If its beginning has changed, the agent reads the file from its start."""
+    """An open file may be truncated and rewritten between two looks, with the same bytes before the
+    agent's position. If its beginning has changed, the agent reads the file from its start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
     world.files.append(RUN, b"run 1\n" + foot)
@@ -459,7 +461,7 @@ def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
 
 def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
     """If a file grows while the agent reads an over-long line piece by piece, the agent does not
-    conclude that the file was written anew."""
+    conclude that the file was rewritten."""
     world = World(settings(raw()))
     world.files.append(RUN, b"x" * READ_BYTES)
     world.start()

@@ -1,4 +1,4 @@
-"""How the agent decides whether a directory's names stayed the same while it looked at the
+"""Tests how the agent decides whether a directory's names stayed the same while it looked at the
 directory."""
 
 from __future__ import annotations

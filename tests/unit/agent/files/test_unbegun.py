@@ -1,4 +1,5 @@
-"""Files without a file id: empty logs, and logs that `ignore.older.ms` leaves out."""
+"""Tests files without a file id: empty logs, and logs that `ignore.older.ms` leaves out. A look is
+a scan for files."""
 
 import pytest
 
@@ -33,7 +34,7 @@ def stop(world: World) -> None:
 
 
 def copy_and_truncate(world: World) -> None:
-    """As logrotate's `copytruncate` rotates a log."""
+    """Rotates a log as logrotate's `copytruncate` does."""
     world.files.append(OLD, bytes(world.files.by_path[LOG].data))
     world.files.truncate(LOG)
 
@@ -46,8 +47,8 @@ def copy_and_truncate(world: World) -> None:
 def test_lines_written_and_rotated_between_two_looks(
     knows_births: bool, is_down: bool, is_ignored: bool, is_copied: bool
 ) -> None:
-    """Lines that are written to a log without a file id, and rotated before the next look, are
-    read from the rotated file, even if no agent runs meanwhile."""
+    """If lines are written to a log without a file id, and the log is rotated before the next look,
+    the agent reads the lines from the rotated file, even if it did not run meanwhile."""
     world = make(is_ignored=is_ignored, knows_births=knows_births)
     if is_down:
         stop(world)
@@ -82,7 +83,7 @@ def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> None:
-    """If a log without a file id is written, rotated and deleted between two looks, and a younger
+    """If a log without a file id is written, rotated and deleted between two looks, and a newer
     rotated file remains, the agent declares a loss."""
     world = make()
     if is_down:
@@ -125,8 +126,8 @@ def test_an_old_empty_log_that_is_written_after_its_rotation(
 
 
 def test_a_rotated_file_of_another_program_is_left_alone() -> None:
-    """A file that existed before the agent, and is no file that the agent found at the log's path,
-    is not read, although somebody writes to it while no agent runs."""
+    """The agent does not read a file that existed before the agent and that the agent never found
+    at the log's path, even if a program writes to the file while no agent runs."""
     world = World(settings(raw("logs", LOG)))
     world.files.append(LOG, b"")
     world.files.append(OLD, b"foreign\n")
@@ -144,8 +145,8 @@ def test_a_rotated_file_of_another_program_is_left_alone() -> None:
 
 
 def test_an_empty_log_on_a_disk_with_another_number() -> None:
-    """A restart of the machine may number the disks anew. An empty log stays the same file, so
-    later lines are read and no loss is declared."""
+    """After a restart of the machine, disks may have other numbers. An empty log stays the same
+    file, so the agent reads later lines and declares no loss."""
     world = make()
     log, old = world.files.by_path[LOG], world.files.append(OLD, b"older\n")
     old.changed_ns = old.born_ns = log.changed_ns - 1
@@ -159,8 +160,8 @@ def test_an_empty_log_on_a_disk_with_another_number() -> None:
 
 
 def test_only_changes_of_files_without_an_id_are_written() -> None:
-    """A file leaves the list of the files without an id as soon as it has an id. A look that finds
-    nothing new writes nothing."""
+    """A file leaves the list of files without an id as soon as it gets an id. A look that finds
+    nothing new writes nothing to the state."""
     world = make(is_ignored=True)
     state = StateDatabase(world.connection)
     assert [each.found.path for each in state.unbegun()] == [LOG]

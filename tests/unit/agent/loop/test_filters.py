@@ -104,8 +104,8 @@ def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
 
 @promise("2 new settings")
 def test_new_rules_begin_behind_what_was_promised() -> None:
-    """If lines were promised before the rules changed, the agent sends them after a kill by the old
-    rules, although the new rules would leave them out."""
+    """If the agent stored an intent for lines before the rules changed, it sends these lines after
+    a kill by the old rules, even if the new rules would leave them out."""
     world = made(None)
     world.kill_in_flight(b"d1\nd2\n")
     world.settings = settings(raw(shape=DEBUG))
@@ -120,8 +120,8 @@ def test_new_rules_begin_behind_what_was_promised() -> None:
 def test_what_was_left_out_is_not_missed_when_it_is_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After an upgrade, the agent looks for its promised records on the brokers. Records that the
-    rules leave out count as filtered. The agent neither sends them nor declares them lost."""
+    """After an upgrade, the agent looks on the brokers for the records of its intents. Records that
+    the rules leave out count as filtered. The agent neither sends them nor declares them lost."""
     world = made(DEBUG)
     world.kill_in_flight(b"a1\nd2\na3\nd4\n", b"a5\nd6\n", arrives=FIRST)
     monkeypatch.setattr(program_versions, "program_version", lambda: "another")
@@ -136,8 +136,8 @@ def test_what_was_left_out_is_not_missed_when_it_is_read_back(
 
 @promise("2 another program")
 def test_another_key_is_another_program(tmp_path: Path) -> None:
-    """If the key of `hash` changes, the agent looks for its promised records on the brokers. It
-    sends only the missing records, with hashes of the new key."""
+    """If the key of `hash` changes, the agent looks on the brokers for the records of its intents.
+    It sends only the missing records, with hashes of the new key."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef\n")
     world = made("hash line", hash_key_location=key)
@@ -189,3 +189,22 @@ def test_a_rejected_line_in_another_encoding_keeps_no_secret() -> None:
     world.settle()
     (row,) = rejected_rows(world.brokers)
     assert (row["line"], row["reason"]) == (WITHHELD, "encoding")
+
+
+@promise("2 filtered")
+def test_headers_of_csv_are_counted_as_filtered() -> None:
+    """A header is neither a row nor a reject. The agent counts each header once as filtered,
+    wherever it is in a file, even if the agent is killed before its checkpoint."""
+    parser = ParserSettings(type="csv", columns=["a", "b"])
+    world = made('drop a = "d" as debug', parser=parser)
+    world.start()
+    world.files.append(A, b"a,b\n1,2\nd,3\na,b\n")
+    world.turn()
+    world.kill()
+    world.files.rename(A, f"{A}.1")
+    world.files.append(A, b"a,b\nd,4\n5,6\n?\n")
+    world.start()
+    world.settle()
+    assert filtered(world) == [("csv header", 3, 12), ("debug", 2, 8)]
+    assert [row["line"] for row in rejected_rows(world.brokers)] == [b"?"]
+    assert sum(count for topic, count, _ in world.counted() if topic == "logs") == 2

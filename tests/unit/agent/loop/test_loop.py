@@ -39,8 +39,8 @@ def world() -> World:
 
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
-    """Lines arrive in order, and every byte is acknowledged. A last line without a line end arrives
-    when no program has written to the file for a while."""
+    """Lines arrive in order, and every byte is acknowledged. A last line without a line terminator
+    arrives when no program has written to the file for a while."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -57,7 +57,7 @@ def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> Non
     """If a line is sent before it is complete, it becomes two records, one for each part. The
     origin of a record gives the record's range of bytes in the file. The first record is
     recognizable as partial, because its origin is as long as its value and so contains no line
-    end."""
+    terminator."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -144,8 +144,8 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """If the settings change, lines that were promised before are sent again with the old pattern,
-    and later lines are sent with the new pattern."""
+    """If the settings change, lines of earlier intents are sent again with the old pattern, and
+    later lines are sent with the new pattern."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -166,7 +166,7 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
-    """If partitions are added to a topic, records that were already promised keep their partitions.
+    """If partitions are added to a topic, the records of existing intents keep their partitions.
     Later intents also use the added partitions."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
@@ -182,8 +182,8 @@ def test_partitions_added_while_running() -> None:
 
 
 def test_backpressure_stops_reading(world: World) -> None:
-    """The agent stops reading when the producer takes no more, so it promises no more bytes than
-    the producer takes."""
+    """The agent stops reading when the producer takes no more batches, so its intents have no more
+    bytes than the producer takes."""
     world.producer._room = 1
     world.start()
     world.producer._room = 1
@@ -513,8 +513,8 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
 
 @promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
-    """If neither the file nor the brokers have bytes that the agent promised to send, the agent
-    declares them lost."""
+    """If neither the file nor the brokers have some bytes of an intent, the agent declares them
+    lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -931,8 +931,8 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """While the disk is full, the agent stores no new promises to send bytes, and sends nothing.
-    When the disk has room again, the agent continues by itself."""
+    """While the disk is full, the agent stores no new intents, and sends nothing. When the disk has
+    room again, the agent continues by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -950,7 +950,7 @@ def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: Fu
 
 def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
     """A kill on a full disk loses nothing, because the agent sends bytes only after it has durably
-    stored the promise to send them."""
+    stored their intent."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(1)
@@ -965,8 +965,8 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 @promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
-    """The agent refuses to start if its state has lines that it promised to send to another
-    cluster, or to a topic that was deleted and made again since."""
+    """The agent refuses to start if its state has intents for another cluster, or for a topic that
+    was deleted and created again since."""
     world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
@@ -979,9 +979,9 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If a topic was deleted and made again while promised lines were on their way to it, `state
-    give-up` lets the agent start again. The promised lines are then declared uncertain, and later
-    lines go to the new topic."""
+    """If a topic was deleted and created again while lines were in flight to it, `state give-up`
+    lets the agent start again. These lines are then declared uncertain, and later lines go to the
+    new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -1006,7 +1006,7 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
 
 
 def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:
-    """A topic that was deleted and made again is another topic, so its files get new file ids.
+    """A topic that was deleted and created again is another topic, so its files get new file ids.
     These begin where the old ids ended."""
     world.files.append(A, b"1\n")
     world.start()

@@ -1,5 +1,5 @@
-"""A running agent takes other settings. Tests with the parameter `change` run twice, once with a
-reload and once with a restart, and both must have the same result."""
+"""A running agent takes changed settings. Tests with the parameter `change` run twice, once with a
+reload and once with a restart, and the results must be the same."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> N
 
 @BOTH
 def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Change) -> None:
-    """If the topic of a source changes, lines after the last promised byte go to the new topic
+    """If the topic of a source changes, the lines after the last stored intent go to the new topic
     under a new file id. No line is in both topics."""
     world = started(raw("logs", A))
     world.files.append(A, b"1\n2\n")
@@ -109,8 +109,8 @@ def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Chan
 
 @promise("2 new settings")
 def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
-    """If lines were promised before a reload, the agent sends them again after a kill by the old
-    settings. It sends the lines after them by the new settings."""
+    """If the agent stored an intent for lines before a reload, it sends these lines again after a
+    kill by the old settings. It sends the lines after them by the new settings."""
     joined = MultilineSettings(type="start", pattern="^b", timeout_ms=100)
     world = started(raw("logs", A))
     world.files.append(A, b"b1\nc1\n")
@@ -175,7 +175,7 @@ def test_rotated_files_keep_their_source_when_another_source_goes() -> None:
 
 
 def test_a_new_interval_counts_at_once_for_a_line_that_waits() -> None:
-    """A last line without a line end waits for `idle.flush.ms`. If a reload makes this time
+    """A last line without a line terminator waits for `idle.flush.ms`. If a reload makes this time
     shorter, the agent sends the waiting line after the shorter time."""
     world = World(settings(raw("logs", A), idle_flush_ms=3_600_000))
     world.start()
@@ -205,8 +205,8 @@ def test_the_floor_of_a_new_topic_is_its_present_end() -> None:
 
 
 def test_what_prevents_a_reload_is_said() -> None:
-    """If a topic was deleted and made again, a reload is refused with the advice to restart the
-    agent. An agent that is asked to leave refuses every reload."""
+    """If a topic was deleted and created again, a reload is refused with the advice to restart the
+    agent. An agent that is being drained refuses every reload."""
     world = started(raw("logs", A))
     world.settle(5)
     world.topic_ids = "another"

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing.added_fields import KUBERNETES, AddedFields, path_groups
+from skidway.agent.parsing.added_fields import AddedFields, path_groups
+from skidway.agent.parsing.runtimes import KUBERNETES
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 from support.agent_press import press, reading, recipe, records
@@ -58,8 +59,8 @@ def test_a_field_of_the_path_can_be_the_key() -> None:
 
 @pytest.mark.parametrize("pattern", ["/var/log", "(?P<app>", "(?P<app>[^/]+)/(x)"])
 def test_a_pattern_that_gives_no_fields_is_refused(pattern: str) -> None:
-    """A path pattern is refused if it has no named groups or also unnamed groups, or if RE2 refuses
-    it."""
+    """A path pattern is refused if it has no named groups, if it has unnamed groups, or if RE2
+    refuses it."""
     with pytest.raises(ConfigurationRefused, match=r"path\.pattern"):
         path_groups((pattern,))
 

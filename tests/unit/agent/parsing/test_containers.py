@@ -13,12 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import containers, lines
-from skidway.agent.parsing.containers import CRI, DOCKER, ContainerParser, without_fields
+from skidway.agent.parsing.containers import ContainerParser, without_fields
 from skidway.agent.parsing.derived import schema as schema_of
-from skidway.agent.parsing.multiline import CONTINUATION, END, START, JoiningFramer, Rule
+from skidway.agent.parsing.joins import CONTINUATION, END, START, Rule
+from skidway.agent.parsing.multiline import JoiningFramer
 from skidway.agent.parsing.parser import NO_MATCH, Parsed
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser
+from skidway.agent.parsing.runtimes import CRI, DOCKER
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -70,7 +72,7 @@ def test_parts_of_a_line_are_joined() -> None:
 
 def test_parts_of_another_stream_are_not_joined() -> None:
     """If a line of another stream is between two parts of a line, the parts become two records. A
-    record whose rest is in another record is counted as a piece."""
+    metric counts records whose rest is in another record."""
     data = cri(b"on", b"P") + cri(b"other", stream=b"stderr") + cri(b"e")
     assert texts(CRI, data) == ["on", "other", "e"]
     assert JoiningFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 1
@@ -111,7 +113,7 @@ def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: byt
 
 
 def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
-    """If the runtime's time cannot be read, the record has no event time, and the field
+    """If the runtime's time cannot be parsed, the record has no event time, and the field
     `container_time` gets the time of reading."""
     found = parsed(CRI, b"2025-99-20T08:15:01Z stdout F a\n")
     assert found.event_ms.tolist() == [-(1 << 63)]
@@ -245,8 +247,8 @@ def test_what_follows_never_changes_a_whole_record(
     parts: list[tuple[bytes, bool, bool]], more: list[tuple[bytes, bool, bool]],
     rule: Rule | None, kind: str, cut_off: int,
 ) -> None:  # fmt: skip
-    """Once a record counts as whole, it stays the same, whatever is written after it. This holds
-    even if the file ended in the middle of a line."""
+    """Once a record counts as whole, it stays the same, whatever is written after it, even if the
+    file ended in the middle of a line."""
     framer = JoiningFramer(rule, 1 << 20, kind)
     everything = wrapped(kind, parts) + wrapped(kind, more)
     data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]
@@ -258,8 +260,9 @@ def test_what_follows_never_changes_a_whole_record(
 
 
 def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
-    """A line of any bytes costs the agent a time that grows with its length: a string that does not
-    end is read once, however many quotation marks it has. Brackets in strings do not count."""
+    """The time to find a line's depth grows only with the line's length, whatever bytes it has: a
+    string that does not end is read once, however many quotation marks it has. Brackets in strings
+    do not count."""
     begin = time.process_time()
     assert not containers._is_shallow(b"{" * 201 + b'"' + b'\\"' * 300_000)
     assert time.process_time() - begin < 5
@@ -269,7 +272,7 @@ def test_the_depth_of_a_line_is_found_in_one_pass() -> None:
 
 def test_a_docker_line_with_nul_bytes_ends_nothing_however_deep_it_is() -> None:
     """A line that would be JSON in UTF-16 is rejected like any other line that Docker did not
-    write, even if its characters hide brackets from the look at its depth."""
+    write, even if the check of its depth cannot see its brackets."""
     quote_in_a_letter = "\u2261".encode("utf-16-le")
     deep = b'[\0"\0' + quote_in_a_letter + b'"\0,\0' + b"[\0" * 100_000
     found = parsed(DOCKER, docker("a\n") + deep + b"\n" + docker("b\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSett
 from skidway.agent.settings import TimestampSettings as Times
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused
+from support.agent_press import press, reading, recipe
 
 NAMES = ["a", "b", "c"]
 NOW_MS = 1_800_000_000_000
@@ -64,8 +66,8 @@ VALUES = ODD | ODD.map(quoted)
     st.sampled_from([",", ",", ";", "\t"]),
 )
 def test_values_are_those_of_pythons_csv_module(lines: list[str], delimiter: str) -> None:
-    """Each line has the values that Python's csv module finds in this line alone. All other lines
-    are rejected."""
+    """Each line has the values that Python's csv module finds in this line alone. A line that the
+    module refuses is rejected."""
     rows, details = parse(lines, delimiter)
     for index, line in enumerate(lines):
         wanted = reference(line, delimiter)
@@ -106,13 +108,29 @@ def test_lines_that_do_not_fit_say_why() -> None:
     }
 
 
-def test_headers_are_rejected() -> None:
-    """A line with the names of the columns is rejected as a header, wherever in the file it is. If
-    the setting `header` is set, a line with this text is a header instead."""
+def test_a_line_is_a_header_because_of_its_own_text() -> None:
+    """A line with the names of the columns is a header, wherever it is in the file. If the setting
+    `header` is set, only a line with the text of this setting is a header, however many values it
+    has."""
     rows, details = parse(["a,b,c", "a,b,x", '"a",b,c', "A;B"])
     assert (list(rows), details[0], details[2]) == ([1], *["the line is a header"] * 2)
-    rows, details = parse(["A B,B,C", "a,b,c"], header="A B,B,C")
-    assert (list(rows), details) == ([1], {0: "the line is a header"})
+    rows, details = parse(["# a b c", "a,b,c", "# a b", "# a b c"], header="# a b c")
+    assert (list(rows), details[0], details[3]) == ([1], *["the line is a header"] * 2)
+
+
+@pytest.mark.parametrize("header", [None, "A B,B,C"])
+def test_recipes_of_earlier_versions_still_reject_headers(header: str | None) -> None:
+    """By the recipe of an earlier version, headers are rejected."""
+    settings = ParserSettings(type="csv", columns=NAMES, header=header)
+    made = recipe(parser=settings)
+    data = f"{header or 'a,b,c'}\n1,2,3\n".encode()
+    for skips in (True, False):
+        pressed = press(replace(made, skips_headers=skips), reading(data))
+        filtered = {} if pressed.filtered is None else pressed.filtered.by_rule
+        assert filtered == ({"csv header": (1, len(data) - 6)} if skips else {})
+        assert [each.reason for each in pressed.rejected] == ([] if skips else ["no-match"])
+        assert pressed.records == 1
+    assert "skips_headers" not in replace(made, skips_headers=False).to_json()
 
 
 def source(**parser: Any) -> SourceSettings:
@@ -126,7 +144,7 @@ def source(**parser: Any) -> SourceSettings:
 
 def test_columns_have_types_and_a_time() -> None:
     """The settings can give a column a type; an empty value of this column is then null. The event
-    time can be divided among several columns."""
+    time can come from several columns."""
     csv_source = source(
         delimiter="tab",
         types={"c": "double"},
@@ -141,8 +159,8 @@ def test_columns_have_types_and_a_time() -> None:
 
 
 def test_a_value_may_have_line_ends_if_lines_are_joined() -> None:
-    """With `multiline`, a quoted value may contain line ends, and keeps them unchanged. Without
-    `multiline`, each line of such a value is rejected."""
+    """With `multiline`, a quoted value may contain line terminators, and keeps them unchanged.
+    Without `multiline`, each line of such a value is rejected."""
     data = b'1,"two\nlines",x\n2,one,y\n'
     joined = MultilineSettings(type="start", pattern=r"^\d+,")
     made = preview(source(multiline=joined), data, "/a")

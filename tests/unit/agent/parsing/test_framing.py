@@ -31,14 +31,14 @@ def values(*ranges: bytes) -> list[bytes]:
 )
 def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: list[bytes]) -> None:
     """Both LF and CRLF end a line and are not part of the line. A blank line is a record, and the
-    last line of a range may have no line end."""
+    last line of a range may have no line terminator."""
     assert values(data) == expected
 
 
 @promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
-    """If the last line of a range has no line end, it is one record, and the first bytes of the
-    next range are another record."""
+    """If the last line of a range has no line terminator, it is one record, and the first bytes of
+    the next range are another record."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
 
 
@@ -58,6 +58,7 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
 
 
 def test_only_whole_lines_are_read() -> None:
-    """If only whole lines are wanted, a last line without a line end is left to the next range."""
+    """If only whole lines are wanted, a last line without a line terminator is left to the next
+    range."""
     assert LineFramer().whole_records_end(b"a\nbc") == 2
     assert LineFramer().whole_records_end(b"abc") == 0

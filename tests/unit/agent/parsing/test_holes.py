@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing.framing import HOLE_BYTES, LineFramer, nul_bytes
-from skidway.agent.parsing.multiline import START, JoiningFramer, Rule
+from skidway.agent.parsing.joins import START, Rule
+from skidway.agent.parsing.multiline import JoiningFramer
 from support.promises import promise
 
 LONG = HOLE_BYTES
@@ -23,7 +24,7 @@ PIECES = st.lists(
 
 
 def records(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[tuple[bytes, bool]]:
-    """Returns the bytes of each record, including its line end, and whether the record is a
+    """Returns the bytes of each record, including its line terminator, and whether the record is a
     hole."""
     data = b"".join(ranges)
     frames = framer.frame(data, np.cumsum([len(each) for each in ranges]))

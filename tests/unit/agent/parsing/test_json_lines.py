@@ -4,7 +4,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser, aliases_of
+from skidway.agent.parsing.aliases import aliases_of
+from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser
 from skidway.agent.parsing.parser import NO_TIME, NOT_JSON, Parsed
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
@@ -170,8 +171,8 @@ def test_members_without_a_field_go_to_extra() -> None:
 
 
 def test_a_value_of_another_type_in_a_needed_field_is_rejected() -> None:
-    """If a value has not the type of its field, and the field cannot be null, the line is rejected,
-    even if the schema has a field `_extra`."""
+    """If a value does not have the type of its field, and the field cannot be null, the line is
+    rejected, even if the schema has a field `_extra`."""
     (reject,) = with_extra('{"n": "1"}').rejects
     assert (reject.reason, "field n" in reject.detail) == ("schema", True)
 
@@ -222,9 +223,54 @@ def test_a_time_that_is_no_field_is_refused() -> None:
         parse(time_fields=["tiem"], time_format=TimeFormat("rfc3339"))
 
 
+NESTED = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {
+            "name": "meta",
+            "aliases": ["@meta"],
+            "type": ["null", {"type": "record", "name": "M", "fields": [
+                {"name": "ts", "type": ["null", "string"], "aliases": ["t.s"], "default": None},
+            ]}],
+            "default": None,
+        },
+        {"name": "more", "type": {"type": "map", "values": "string"}, "default": {}},
+        {"name": "n", "type": "int", "default": 0},
+    ],
+}  # fmt: skip
+
+
+def test_times_inside_objects_are_found() -> None:
+    """`timestamp.fields` may name a member inside an object, by the names in the line or by the
+    names of fields. A line without this member has the time of reading. If the schema does not have
+    the member, the settings are refused."""
+
+    def parsed(name: str, form: str, *lines: str) -> list[int]:
+        parser = JsonParser(
+            Codec(NESTED).arrow_schema,
+            {"meta": None, "more": {}, "n": 0},
+            [name],
+            TimeFormat(form),
+            aliases=aliases_of(NESTED),
+        )
+        made = parser.parse(pa.array([line.encode() for line in lines], pa.binary()), 0)
+        assert not made.rejects
+        return [int(each) for each in made.event_ms]
+
+    lines = ('{"@meta": {"ts": "7"}, "ts": "8"}', '{"meta": {"ts": "9"}}', '{"meta": null}', "{}")
+    for name in ("@meta.ts", "meta.ts"):
+        assert parsed(name, "epoch", *lines) == [7000, 9000, int(NO_TIME), int(NO_TIME)]
+    assert parsed("more.at", "epoch_ms", '{"more": {"at": "5"}}') == [5]
+    for name in ("meta.x", "n.ts", "x.ts", "more.at.x"):
+        with pytest.raises(ConfigurationRefused, match=f"'{name}', which is no field"):
+            parsed(name, "epoch")
+
+
 def test_numbers_that_no_double_can_be_are_refused() -> None:
-    """A row never has an infinite number that no program wrote: such a line is rejected. Large
-    numbers, and texts that look like such numbers, are read."""
+    """If a number is too large for a double, the line is rejected, so that no row has an infinite
+    number that no program wrote. Other large numbers, and texts that look like such numbers, are
+    accepted."""
     lines = [
         b'{"x": 1e400}', b'{"x": -1E+400}', b'{"other": [1e999]}', b'{"x": 1%s.0}' % (b"0" * 400),
         b'{"x": 1e308}', b'{"x": 1e0003}', b'{"x": 2, "text": "1e400"}',

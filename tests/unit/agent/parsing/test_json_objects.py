@@ -1,5 +1,5 @@
-"""Lines are decoded by the scanner of Python's JSON decoder. The values, and the reasons why lines
-are no JSON, must be the same as by the decoder itself."""
+"""The agent decodes lines with the scanner of Python's JSON decoder. The values, and the reasons
+why lines are not JSON, must be the same as those of the decoder itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refused(name: str) -> Any:
 
 
 def verdict(line: str) -> str | None:
-    """Why a line is no JSON object; None if it is one."""
+    """The reason why a line is not a JSON object; None if it is a JSON object."""
     try:
         value = json.loads(line, parse_constant=refused, parse_float=finite)
     except ValueError as error:
@@ -56,7 +56,7 @@ def verdict(line: str) -> str | None:
 @given(LINES)
 @example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
 def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
-    """Each line is refused with the decoder's reason, or is an object."""
+    """Each line is either an object or is refused with the decoder's reason."""
     texts = [line or "" for line in lines]
     parsed = JsonParser(SCHEMA, {}).parse(pa.array(texts, pa.string()).view(pa.binary()), 0)
     found = {each.row: each.detail for each in parsed.rejects if each.reason == NOT_JSON}
@@ -66,7 +66,8 @@ def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
 
 @pytest.mark.parametrize(("depth", "is_good"), [(DEPTH_MAX, True), (DEPTH_MAX + 1, False)])
 def test_a_line_may_be_nested_to_a_depth(depth: int, is_good: bool) -> None:
-    """A line that is nested deeper than DEPTH_MAX is refused, and many shallow brackets are not."""
+    """A line that is nested deeper than DEPTH_MAX is refused. A line with many shallow brackets is
+    accepted."""
     deep = '{"b":' * depth + "1" + "}" * depth
     wide = '{"b":[' + ",".join(["[]"] * (2 * DEPTH_MAX)) + "]}"
     parsed = JsonParser(SCHEMA, {}).parse(pa.array([deep.encode(), wide.encode()]), 0)

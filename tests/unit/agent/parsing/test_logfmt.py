@@ -21,8 +21,7 @@ NOW_MS = 1_800_000_000_000
 
 
 def pairs(lines: list[str | None]) -> tuple[dict[int, list[tuple[str, str]]], dict[int, str]]:
-    """Returns the pairs of each line, and what is wrong with each line that cannot be split into
-    pairs."""
+    """Returns the pairs of each line that can be split, and the error of each other line."""
     found = pairs_of(pa.array(lines, pa.string()))
     by_line: dict[int, list[tuple[str, str]]] = {}
     columns = (found.line.tolist(), found.keys.to_pylist(), found.values.to_pylist())
@@ -86,7 +85,7 @@ def test_what_others_write_is_read_back(lines: list[dict[str, str]], is_ascii: b
     ],
 )
 def test_escapes(text: str, meaning: str) -> None:
-    """Escapes mean what they mean in JSON. Other backslashes stand for themselves."""
+    """Escapes have the same meaning as in JSON. Other backslashes are ordinary characters."""
     assert unescaped(text) == meaning
     assert split(f'a="{text}"') == [("a", meaning)]
 
@@ -164,9 +163,9 @@ SCHEMA = json.dumps(
 
 def test_a_schema_says_which_keys_count() -> None:
     """With a schema, a key fills the field that has this name or alias. If a line has both the
-    field's name and an alias as keys, the name counts. A field without a key gets its default. A
-    line is rejected if a field has neither key nor default, or if a value does not fit its
-    field."""
+    field's name and an alias as keys, the value of the name is used. A field without a key gets its
+    default. A line is rejected if a field has neither key nor default, or if a value does not fit
+    its field."""
     made = made_of(
         source(schema="s"),
         "http.status=200 app=web other=1",

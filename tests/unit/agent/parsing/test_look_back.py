@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import multiline
-from skidway.agent.parsing.multiline import JoiningFramer, Rule
+from skidway.agent.parsing.joins import Rule
+from skidway.agent.parsing.multiline import JoiningFramer
 
 LINES = st.lists(
     st.sampled_from(
@@ -47,7 +48,7 @@ def whole_records_end(framer: JoiningFramer, data: bytes, look_back: int) -> int
 def test_the_last_lines_decide_where_whole_records_end(
     rule: Rule, bytes_max: int, lines: list[bytes], look_back: int
 ) -> None:
-    """However few bytes are looked at first, the whole records end at the same place."""
+    """However few bytes the framer looks at first, the whole records end at the same place."""
     framer, data = JoiningFramer(rule, bytes_max), b"".join(lines)
     assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)
 

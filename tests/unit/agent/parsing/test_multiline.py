@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
-from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, JoiningFramer, Rule
+from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
+from skidway.agent.parsing.multiline import JoiningFramer, check_rule
 from skidway.errors import ConfigurationRefused
 from support.promises import promise
 
@@ -31,8 +32,8 @@ def start(lines_max: int = 500, bytes_max: int = LARGE) -> JoiningFramer:
 
 
 def test_a_record_begins_at_each_line_that_matches() -> None:
-    """With type start, a record begins at each line that matches. The record keeps the line ends
-    between its lines, but not the line end after its last line."""
+    """With the type `start`, a record begins at each line that matches. The record keeps the line
+    terminators between its lines, but not the terminator of its last line."""
     assert records(start(), b"A\n1\n2\r\nB\r\n3\r\nC\n") == [b"A\n1\n2", b"B\r\n3", b"C"]
 
 
@@ -167,7 +168,7 @@ def test_what_follows_never_changes_a_whole_record(
 def test_a_pattern_that_is_no_expression_is_refused() -> None:
     """A pattern that RE2 cannot compile is refused with a sentence that quotes it."""
     with pytest.raises(ConfigurationRefused, match=r"multiline.pattern '\(\?<'"):
-        Rule(START, "(?<", 5).check()
+        check_rule(Rule(START, "(?<", 5))
 
 
 @pytest.mark.parametrize("language", sorted(set(TRACES) - {"indented"}))

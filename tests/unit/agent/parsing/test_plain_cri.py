@@ -1,5 +1,5 @@
-"""Lines of a CRI log are taken apart without RE2 if all of them are plain. The result must be the
-same as with RE2."""
+"""If all lines of a CRI log have the usual form, the agent splits them without RE2. The result must
+be the same as with RE2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skidway.agent.parsing.containers import CRI, unwrap
+from skidway.agent.parsing.containers import unwrap
+from skidway.agent.parsing.runtimes import CRI
 
 REFERENCE = re.compile(
     rb"([0-9T:.Z+-]+) (stdout|stderr) ([PF])[^\t\n\f\r ]*(?: (.*))?", re.DOTALL
@@ -39,7 +40,7 @@ ODD = st.builds(
 @example([TIME + b" stdout Q a"], [])
 @example([TIME + b" stdin F a"], [])
 def test_lines_are_taken_apart_as_by_re2(plain: list[bytes], others: list[bytes]) -> None:
-    """Whatever the lines are, each gets the same time, stream, tag and text as by the regular
+    """Whatever the lines are, each gets the same time, stream, tag and text as with the regular
     expression of the format."""
     lines = plain + others
     found = unwrap(CRI, pa.array(lines, pa.binary()))

@@ -1,4 +1,4 @@
-"""If a line is a JSON object after a prefix, it becomes a row with the fields of both."""
+"""A line that consists of a prefix and a JSON object becomes a row with the fields of both."""
 
 from __future__ import annotations
 

@@ -75,7 +75,8 @@ def test_an_envelope_is_read_as_it_was_written(
     ],
 )
 def test_other_lines_are_no_envelopes(line: bytes) -> None:
-    """If a line of a replay file is no envelope, the agent recognizes this and does not stop."""
+    """If a line of a replay file is not an envelope, the agent recognizes this and does not
+    stop."""
     assert read(line) is None
 
 
@@ -104,8 +105,8 @@ def test_fields_of_the_path_are_those_of_the_rejected_line() -> None:
 
 
 def test_records_of_several_lines_stay_whole() -> None:
-    """A repaired record that contains line ends becomes one row. In the parser's pattern, `.`
-    matches these line ends too."""
+    """A repaired record that contains line feeds becomes one row. In the parser's pattern, `.`
+    matches these line feeds, too."""
     source = raw(
         "logs",
         parser=ParserSettings(type="regex", pattern="(?P<all>.*)"),

@@ -33,6 +33,11 @@ def parse(text: str | None, format: str, zone: str = "UTC", now_ms: int = NOW_MS
         ("2015-07-29t17:41:44.123456789+02:30", "rfc3339", "2015-07-29T15:11:44.123"),
         ("1700000000.5", "epoch", "2023-11-14T22:13:20.500"),
         ("1700000000123", "epoch_ms", "2023-11-14T22:13:20.123"),
+        ("1700000000123999", "epoch_us", "2023-11-14T22:13:20.123"),
+        ("1700000000123999999", "epoch_ns", "2023-11-14T22:13:20.123"),
+        ("-1000999999", "epoch_ns", "1969-12-31T23:59:59.000"),
+        ("20261124-080000", "%Y%m%d-%H%M%S", "2026-11-24T08:00:00.000"),
+        ("2026-11-24 08:00:00 utc", "%Y-%m-%d %H:%M:%S UTC", "2026-11-24T08:00:00.000"),
         ("100% 1.2.2000", "100%% %d.%m.%Y", "2000-02-01T00:00:00.000"),
     ],
 )
@@ -54,6 +59,9 @@ def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
         ("2015-01-01T00:00:00+9900", "rfc3339"),
         ("x" * 500, "%Y-%m-%d"),
         ("17e3", "epoch"),
+        ("1700000000123.5", "epoch_us"),
+        ("9999999999999999999", "epoch_ns"),
+        ("17000000001239999999", "epoch_ns"),
     ],
 )
 def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
@@ -165,3 +173,11 @@ def reference(text: str, format: str) -> int | str | None:
         return "leap" if "second must be" in str(error) else None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def test_numbers_of_different_lengths_are_read_together() -> None:
+    """The numbers of a column are read together, whatever their lengths and signs are."""
+    texts = pa.array(["-1", "5", "-9223372036854775807", "", "1700000000123999999"])
+    found, good = TimeFormat("epoch_ns").parse(texts, NOW_MS)
+    assert good.tolist() == [True, True, True, False, True]
+    assert found[[0, 1, 2, 4]].tolist() == [0, 0, -9223372036854, 1700000000123]

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
-from skidway.agent.parsing.framing import LineFramer
-from skidway.agent.parsing.multiline import START, JoiningFramer, Rule
+from skidway.agent.parsing.framing import HOLE_BYTES, LineFramer
+from skidway.agent.parsing.joins import START, Rule
+from skidway.agent.parsing.multiline import JoiningFramer
 from support.promises import promise
 
 ENCODINGS = st.sampled_from(["utf-16le", "utf-16be"])
@@ -30,7 +31,7 @@ def values(framer: LineFramer | JoiningFramer, *ranges: bytes) -> list[bytes]:
 
 
 def expected(text: str) -> list[str]:
-    """The lines of a text, each without its line end."""
+    """The lines of a text, each without its line terminator."""
     *terminated, last = text.split("\n")
     return [each.removesuffix("\r") for each in terminated] + ([last] if last else [])
 
@@ -87,6 +88,21 @@ def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra
     at = text.find("\n")
     end = None if at < 0 else len(text[: at + 1].encode(encoding))
     assert LineFramer(encoding).end_inside(data) == end
+
+
+@given(ENCODINGS, st.lists(st.sampled_from(["ab", "\u0100", "\n", "NULS"])), st.integers(1, 3))
+def test_a_long_line_ends_where_framing_ends_it(
+    encoding: str, parts: list[str], extra: int
+) -> None:
+    """If the agent reads a later part of a long line, the line ends where it would end if it were
+    read whole: at a line feed, or before a long run of NUL units."""
+    runs = {"NULS": bytes(HOLE_BYTES - 4 + 2 * extra)}
+    data = b"".join(runs.get(each, each.encode(encoding)) for each in ["x", *parts])
+    framer = LineFramer(encoding)
+    first = int(framer.frame(data, np.array([len(data)])).end[0])
+    at = len("x".encode(encoding))
+    ended = framer.end_inside(data[at:])
+    assert first == (len(data) if ended is None else at + ended)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16le", "utf-16be"])

@@ -4,7 +4,9 @@ from the running settings, /health says so."""
 from __future__ import annotations
 
 import argparse
+import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ import pytest
 import yaml
 
 from skidway.agent.configuration import Configuration
+from skidway.agent.program import asked_by_signal
 from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check
 from skidway.agent.reloading.reloader import Reloader
 from skidway.agent.reloading.requests import Answer, Asking
 from skidway.agent.reloading.standing import LOOK_EVERY_S, loaded
+from skidway.agent.settings import ParserSettings
 from skidway.errors import ConfigurationRefused
+from support.agent_world import World, raw, settings
 from support.clock import ManualClock
 
 
@@ -113,8 +118,9 @@ def test_a_refused_reload_changes_nothing(site: Site) -> None:
 
 
 def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
-    """If a reload is refused, but the files say what runs, /health says nothing about them. An
-    example is a registry that does not answer, or a bad file that was put right meanwhile."""
+    """If a reload is refused, but the files have the running settings, /health does not mention the
+    files. This happens, for example, if the registry does not answer, or if a bad file was
+    corrected meanwhile."""
     site.reloader.ask()
     site.reloader.refuse(Refusal("the registry does not answer", 3))
     assert site.look() == {}
@@ -126,9 +132,9 @@ def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
 
 
 def test_a_request_during_a_preparation_gets_another(site: Site) -> None:
-    """If a request comes while a reload is being prepared, the files may have changed since this
-    preparation read them. So the request is answered only after another preparation, which begins
-    later than the request."""
+    """If a request comes while a reload is being prepared, the files may have changed since the
+    preparation read them. So the agent answers the request only after another preparation, which
+    begins after the request."""
     go_on = threading.Event()
 
     def work() -> Prepared:
@@ -193,3 +199,36 @@ def test_settings_that_need_a_restart_are_named(site: Site) -> None:
     site.write(cluster_name="b", host_name="c")
     with pytest.raises(ConfigurationRefused, match=r"^cluster.name, host.name: .* restart it$"):
         check(running, site.configuration.read())
+
+
+def test_a_hangup_that_comes_early_is_a_request(site: Site) -> None:
+    """A SIGHUP that comes before the agent can take changed settings does not end the agent, but
+    asks for a reload as soon as the agent can take them."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        signal.pthread_kill(threading.get_ident(), signal.SIGHUP)
+        assert not site.reloader.is_due
+        with asked_by_signal(site.reloader):
+            assert site.reloader.is_due
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # drops a pending signal
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_reload_names_fields_that_the_loader_refuses(site: Site) -> None:
+    """If a field has the name of one of the loader's columns, the answer to a reload says so, once
+    for each source, although the agent itself can take the settings."""
+    parser = ParserSettings(type="regex", pattern="(?P<_host>.*)")
+    world = World(settings(raw(parser=parser)))
+    prepared = replace(site.prepared(), destinations=world.destinations() * 2)
+    words = "the field _host has the name of one of the loader's own columns; rename it"
+    with Asking(site.folder / "state") as asking:
+        site.look()
+        site.reloader.begin(lambda: prepared)
+        site.reloader.took(prepared, [])
+        assert asking.answer() == Answer(
+            0,
+            ["nothing changed", f"source of topic logs: the loader will refuse the topic: {words}"],
+        )

@@ -112,8 +112,8 @@ def _bytes(value: Any) -> Any:
 
 @given(conditions, rows)
 def test_columns_and_single_rows_agree(condition: Condition, given_: list[dict[str, Any]]) -> None:
-    """A condition on columns is true for exactly those rows for which it is true alone. A
-    comparison with null is false, and `not` of this comparison is true."""
+    """A condition that is evaluated on columns is true for the same rows as a condition that is
+    evaluated row by row. A comparison with null is false, and `not` of this comparison is true."""
     batch = pa.RecordBatch.from_pylist(given_, SCHEMA)
     rule = r.Drop(condition, "x")
     check(text_of([rule]), parse(text_of([rule])), SCHEMA)

@@ -114,8 +114,8 @@ def test_an_example_of_all_rules() -> None:
 
 
 def test_a_backslash_needs_no_second_one() -> None:
-    """In a quoted text, a quotation mark needs a backslash before it. A single backslash before any
-    other character means the same as two."""
+    """In a quoted text, a quotation mark needs a backslash before it. Before any other character,
+    one backslash means the same as two."""
     assert parse(r'drop a matches "\d\"\\d"')[0] == parse(r'drop a matches "\\d\"\\d"')[
         0
     ].__class__(r.Comparison(r.Field("a"), "matches", r'\d"\d'), r'drop a matches "\\d\"\\d"')
@@ -141,7 +141,7 @@ def test_a_rule_without_a_name_has_its_text() -> None:
     ("text", "line", "column", "words"),
     [
         ('\n  drop level == "x"', 2, 15, "is missing before '='"),
-        ("drop lvl", 1, 9, "behind the field lvl stands"),
+        ("drop lvl", 1, 9, "must follow the field lvl"),
         ("mask m for carts", 1, 12, "did you mean cards?"),
         ("drop a = 'x'", 1, 10, "double quotes"),
         ('drop a = "x', 1, 10, "has no end"),
@@ -156,7 +156,7 @@ def test_a_rule_without_a_name_has_its_text() -> None:
         ("drop a = 1\ndrop a=1", 2, 1, "line 1 has a rule with the same name"),
         ("drop a = 1 as", 1, 14, "a name such as debug is missing"),
         ("drop a = 1e999", 1, 10, "no field has numbers"),
-        ("drop a matches 5", 1, 16, "stands a text"),
+        ("drop a matches 5", 1, 16, "must follow matches"),
         ("filter a = 1", 1, 1, "a rule begins with drop"),
         ("drop " + "(" * 60 + "a=1", 1, 56, "conditions inside one another"),
         ("drop a is 1", 1, 11, "`null` is missing"),
@@ -185,7 +185,7 @@ def test_a_source_has_a_limited_number_of_rules() -> None:
 
 
 def test_half_a_surrogate_pair_is_refused() -> None:
-    """Half a surrogate pair, which YAML can write, is refused with a sentence."""
+    """A lone surrogate, which YAML can contain, is refused with a sentence."""
     for rule in ('drop line = "\ud800"', 'sample 1/2 as "\udfff"'):
         with pytest.raises(ShapeRefused, match="half of a surrogate pair") as refused:
             parse(rule)
@@ -193,7 +193,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 
 
 def test_a_mask_of_places_without_text_is_refused() -> None:
-    """A pattern that finds a boundary and no text is refused, because there is nothing to mask."""
+    """A pattern that matches only boundaries, and no text, is refused, because there is nothing to
+    mask."""
     for pattern in (r"\b", r"\B", r"[0-9]+|\b"):
         shape = f'mask line matching "{pattern}"'
         with pytest.raises(ShapeRefused, match="empty text"):

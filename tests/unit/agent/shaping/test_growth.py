@@ -1,4 +1,4 @@
-"""Masks of masks cannot make a text grow without bound."""
+"""If masks are masked again, a text does not grow without bound."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_reject_says_why() -> None:
 
 
 def test_a_running_agent_accounts_for_the_line() -> None:
-    """The bytes of such a line are rejected in the ledger, and the agent goes on."""
+    """The bytes of such a line count as rejected in the ledger, and the agent continues."""
     world = World(settings(raw(shape='mask line matching "[a-z]"\n' * 8)))
     world.files.append("/log/a.log", b"x" * 100_000 + b"\n1\n")
     world.start()
@@ -72,7 +72,8 @@ def test_a_running_agent_accounts_for_the_line() -> None:
 
 
 def test_texts_of_rejected_lines_are_bounded_too() -> None:
-    """If masks would make a rejected line or its detail too long, it is withheld."""
+    """If masks would make the text of a rejected line or its detail too long, the agent withholds
+    it."""
     text = RejectedText(parse('mask a matching "[a-z]"\nmask b matching "[a-z]"'), "utf-8")
     assert text.line(b"abc") == WITHHELD
     assert text.detail("abc") == WITHHELD_DETAIL
@@ -84,8 +85,8 @@ def test_texts_of_rejected_lines_are_bounded_too() -> None:
 def test_the_limit_changes_no_other_text(
     rules: int, texts: list[str | None], data: st.DataObject
 ) -> None:
-    """A record is rejected exactly if its text is too long after one of the masks. All other
-    records are as without a limit, whatever other records are beside them."""
+    """A record is rejected if and only if its text is too long after one of the masks. All other
+    records are the same as without a limit, whatever other records are in the batch."""
     patterns = [data.draw(st.sampled_from(PATTERNS)) for _ in range(rules)]
     found = shaped(texts, "\n".join(f'mask msg matching "{each}"' for each in patterns))
     expected, kept = [], []

@@ -1,4 +1,4 @@
-"""Which texts `mask` replaces, and which it leaves unchanged."""
+"""Tests which texts `mask` replaces, and which texts it leaves unchanged."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ TRUTH = [
 def test_kinds_are_masked_and_their_likes_are_not(
     kind: str, text: str, expected: str | None
 ) -> None:
-    """Each kind of mask (`cards`, `emails`, ...) replaces the texts of this kind, and leaves texts
-    that only look similar."""
+    """Each kind of mask (`cards`, `emails`, ...) replaces the texts of this kind, and leaves
+    similar texts unchanged."""
     found = mask_kinds(pa.array([text, None, "plain"]), [kind]).to_pylist()
     assert found == [text if expected is None else expected, None, "plain"]
 
@@ -104,8 +104,8 @@ def test_masks_take_any_text_and_leave_nothing_to_mask(text: str) -> None:
 @given(st.integers(0, 10**15 - 1), st.sampled_from("23456"), st.sampled_from(["", " ", "-"]))
 def test_every_card_is_found(number: int, first: str, between: str) -> None:
     """A card number of 16 digits with the right check digit is masked, whether its groups are
-    separated by spaces, by hyphens or not at all. With another check digit, it is no card
-    number."""
+    separated by spaces, by hyphens or not at all. With another check digit, it does not count as a
+    card number."""
     digits = f"{first}{number:015d}"[:15]
     card = next(digits + str(last) for last in range(10) if is_card(digits + str(last)))
     shown = between.join(card[at : at + 4] for at in range(0, 16, 4))
@@ -121,8 +121,8 @@ def test_patterns_are_masked_with_re2() -> None:
 
 
 def test_addresses_have_one_way_to_match() -> None:
-    """Masks look at each character of a text a bounded number of times: no text has two ways to be
-    divided between the repeated parts of a pattern."""
+    """Masks read each character of a text a bounded number of times, because no text can be divided
+    between the repeated parts of a pattern in two ways."""
     parsed = _repeats(kinds._IPV6_LIKE.pattern)
     assert parsed == ["{0,4}", "{2}", "+"]
     text = ":" * 400_000 + "g"
@@ -134,7 +134,7 @@ def _repeats(pattern: str) -> list[str]:
 
 
 def test_masked_json_stays_json() -> None:
-    """A mask leaves the quotes around a value, so that programs can read what is left."""
+    """A mask keeps the quotation marks around a value, so that the text is still valid JSON."""
     row = {"token": "tk", "password": 'a"b\\', "secret": 5, "api_key": ["x"], "credentials": None}
     for text in (json.dumps(row), json.dumps({"log": json.dumps(row)})):
         masked = mask_kinds(pa.array([text]), KINDS)

@@ -1,4 +1,5 @@
-"""Which part of a rejected line the agent sends if the source has rules that hide secrets."""
+"""If the source has rules that hide secrets, the agent sends only a part of a rejected line, or
+masks it."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def test_lines_in_other_encodings_are_masked() -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16le", "utf-16be", "shift-jis", "gb18030"])
 def test_a_masked_line_keeps_its_encoding(encoding: str) -> None:
-    """A masked line is in the encoding of its source, like any other rejected line. If it cannot
-    be, it is withheld."""
+    """A masked line has the encoding of its source, like any other rejected line. If this is not
+    possible, the line is withheld."""
     word = "表" if encoding in ("shift-jis", "gb18030") else "ü"
     made = text("mask a for cards", encoding)
     found = made.line(f"{word} 4111111111111111".encode(encoding))
@@ -93,8 +94,8 @@ CARD = "4111111111111111"
     ],
 )
 def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
-    """If the masks find more in a rejected line without its escapes, the line is withheld, and so
-    is its detail."""
+    """If the masks find more in a rejected line after its escapes are decoded, the line and its
+    detail are withheld."""
     made = text('mask a for cards, emails, keys, tokens\nmask a matching "pin \\"[0-9]+\\""')
     assert made.line(line.encode()) == WITHHELD
     assert made.detail(line) == WITHHELD_DETAIL
@@ -109,13 +110,13 @@ def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
     ],
 )
 def test_escapes_alone_withhold_nothing(line: str, expected: str | None) -> None:
-    """A line with escapes is sent, masked, if the escapes hide nothing."""
+    """A line with escapes is masked and sent if the escapes hide no secret from the masks."""
     made = text("mask a for cards, keys")
     assert made.line(line.encode()) == (expected or line).encode()
 
 
 def test_what_masks_cannot_read_is_withheld() -> None:
-    """A line in another encoding than its source's is withheld if the source has masks."""
+    """If a source has masks, a line that is not in the source's encoding is withheld."""
     made = text("mask a for keys")
     assert made.line("password=geheim".encode("utf-16-le")) == WITHHELD
     assert made.unreadable("passw\xf6rter".encode("latin-1")) == WITHHELD
@@ -123,7 +124,8 @@ def test_what_masks_cannot_read_is_withheld() -> None:
 
 
 def test_a_head_keeps_no_piece_of_a_private_text() -> None:
-    """The head of an over-long line is withheld if a private text may reach behind it."""
+    """The agent has only the beginning of an over-long line. It withholds this beginning if a
+    private text may continue after it."""
     long = b"x " * HEAD_BYTES_LEFT_OUT
     assert text('mask a matching "<s>.*?</s>"').line(b"<s>" + long, is_head=True) == WITHHELD
     token = b"eyJhbGciOiJIUzI1NiJ9." + b"e" * HEAD_BYTES_LEFT_OUT

@@ -67,15 +67,15 @@ def rows(found: Shaped) -> list[dict[str, Any]]:
 @promise("2 another program")
 def test_known_records_become_known_records() -> None:
     """The same rules always turn the same records into the same result. If the result changes,
-    SHAPE_VERSION must be raised, so that the agent reads back the records that an older version of
-    the program promised to send."""
+    SHAPE_VERSION must be raised, so that the agent reads back the records of intents that an older
+    version of the program stored."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()
     assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (2, KNOWN)
 
 
 def test_rules_are_applied_in_their_order() -> None:
-    """Every record is kept, or left out by the first rule that leaves it out."""
+    """If several rules would leave out a record, it counts for the first of these rules."""
     found = shape('drop level = "DEBUG" as a\ndrop level in ("DEBUG", "INFO") as b')
     levels = np.arange(60) % 3
     assert found.by.tolist() == np.where(levels == 2, KEPT, levels).tolist()
@@ -100,8 +100,8 @@ def test_a_sample_is_the_same_each_time_and_in_each_batch() -> None:
 
 @pytest.mark.parametrize(("kept", "of"), [(1, 2), (1, 10), (9, 10), (1, 100), (7, 7)])
 def test_a_sample_has_the_right_share(kept: int, of: int) -> None:
-    """The share of the chosen records is right within five standard deviations. This is also true
-    for the records that another sample has chosen."""
+    """The share of the chosen records is right within five standard deviations, even if another
+    sample chose from the same records before."""
     count = 200_000
     share = kept / of
     for picked in (np.ones(count, np.bool_), chosen(origins(count), "other", 1, 2)):

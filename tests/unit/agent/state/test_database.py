@@ -348,9 +348,9 @@ def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
 
 
 def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> None:
-    """When the agent forgets the offsets of a topic that was made again, it also forgets the floors
-    of the topic's partitions. A floor is the offset from which the agent searches a partition for
-    its records."""
+    """When the agent forgets the offsets of a topic that was created again, it also forgets the
+    floors of the topic's partitions. A floor is the offset from which the agent searches a
+    partition for its records."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_floors([(TopicPartition("logs", 3), "id", 8)])
@@ -377,3 +377,15 @@ def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
         state.close()
         state = open_state(tmp_path)
         assert state.unopened() == files
+
+
+def test_a_state_is_new_only_for_the_process_that_made_it(tmp_path: Path) -> None:
+    """Only the process that made a state knows that nobody has sent a message with its agent id.
+    Any other process may have opened an older copy."""
+    made = open_state(tmp_path)
+    assert made.is_new
+    made.close()
+    again = open_state(tmp_path)
+    assert not again.is_new
+    assert again.agent == made.agent
+    again.close()

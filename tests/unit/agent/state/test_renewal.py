@@ -65,9 +65,9 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """The agent reads on in an open file under a new file id. Otherwise readers could mistake a
-    line for a repeat of another line that was sent after the copy was made. The unsent counts in
-    the copy are dropped."""
+    """The agent continues to read in an open file under a new file id. Otherwise readers could
+    mistake a line for a repeat of another line that was sent after the copy was made. The unsent
+    counts in the copy are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]

@@ -38,8 +38,8 @@ def test_what_does_not_fit_is_shown_with_its_place() -> None:
 
 
 def test_a_line_that_is_being_written_is_no_misfit() -> None:
-    """`validate` leaves out a last line without a line end, because a program may still be writing
-    it. If the file has no other line, `validate` tries this line."""
+    """`validate` leaves out a last line without a line terminator, because a program may still be
+    writing it. If the file has no other line, `validate` tries this line."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n2")
     assert (tried(files).lines, tried(files).rejected) == (1, 0)

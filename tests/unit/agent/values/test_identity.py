@@ -40,7 +40,7 @@ MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
 )
 def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
     """If the bytes that the agent has read from a file have changed, the agent notices the change
-    and does not read on in the file."""
+    and does not continue to read in the file."""
     reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
     assert reason is None if words is None else words in str(reason)
 

@@ -1,4 +1,4 @@
-"""What the collector reports about itself. The tests use no cluster."""
+"""Tests what the collector reports about itself. The tests use no cluster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Heartbeat, Sender, Tier, encode
+from skidway.audit.topic.messages import TOPIC, Delta, Heartbeat, Sender, Tier, encode
 from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.promises import promise
 
@@ -66,6 +67,21 @@ def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_
     assert (_metric("wrong_clocks"), _metric("clock_ahead_seconds", **labels)) == (0, None)
 
 
+@promise("6 rebuilt store")
+def test_a_rebuild_is_said_at_once(tmp_path: Path) -> None:
+    """When a rebuild begins, the last verdicts become invalid at once, even if the next judgement
+    is not due yet. When the rebuild ends, new verdicts are made at once."""
+    collector, topic = Collector(tmp_path), TopicPartition(TOPIC, 0)
+    collector.hear(0)
+    collector.health()
+    for end, is_rebuilding in ((5, True), (0, False)):
+        collector.ledger.rebuild({topic: end})
+        collector.loop._examine()
+        assert bool(collector.loop.standing.rebuilding) is is_rebuilding
+        said = collector.loop.health.detail["verdict"]
+        assert said.startswith("Rebuilding") is is_rebuilding
+
+
 def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
     """A setting says by how much the clocks of a host and the audit may differ. The default is a
     minute."""
@@ -98,7 +114,7 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
     """The collector continues to judge while it cannot reach the cluster. Otherwise the dashboard
-    would show an old verdict for ever."""
+    would show an old verdict forever."""
     collector = Collector(tmp_path)
     now_ms = collector.clock.time_ms()
     sender = Sender(Tier.AGENT, "dc1", "7", "app1", 1)

@@ -1,4 +1,5 @@
-"""The history of verdicts: what is noted, stored, shown and answered. The tests use no socket."""
+"""Tests the history of verdicts: its rows, its store, its lines on pages, and its answers. The
+tests use no sockets."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from skidway.audit.collector.history_store import HISTORY, HistoryStore
 from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import history_report
 from skidway.audit.topic.count_columns import Count
@@ -24,11 +26,13 @@ from support.clock import ManualClock
 from support.dashboard import ask
 
 SIZE = 60_000
+STEP_MS = 30_000
+"""The time between the two judgements of a step."""
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 
 class Site:
-    """A ledger, its judge and its history. Time goes on by a minute with every judgement."""
+    """A ledger, its judge and its history. The clock advances by a minute with every judgement."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.ledger, self.clock = folder / HISTORY, Ledger(), ManualClock()
@@ -55,7 +59,7 @@ class Site:
         self.ledger.take([encode(Seal(AGENT, number, until, topics))])
 
     def step(self) -> None:
-        for _ in range(2):  # nothing is noted before every block was judged once
+        for _ in range(2):  # the history gets no rows before every block was judged
             self.clock.advance(30)
             self.judge.step()
 
@@ -88,8 +92,8 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_a_late_line_reopens_a_bucket_and_the_history_says_whose(site: Site) -> None:
-    """The history of a bucket with late lines says when it was complete, who reopened it with how
-    many records, and when it was complete again."""
+    """The history of a bucket with late lines says when the bucket was complete, which host
+    reopened it with how many records, and when it was complete again."""
     site.late_line()
     first, second, third = site.changes()
     assert [x["revision"] for x in (first, second, third)] == [1, 2, 3]
@@ -99,9 +103,70 @@ def test_a_late_line_reopens_a_bucket_and_the_history_says_whose(site: Site) -> 
     assert first["time_ms"] < second["time_ms"] < third["time_ms"]
 
 
+def arrived(site: Site) -> dict[Tier, tuple[int, int]]:
+    [verdict] = verdicts(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    found = site.history.arrivals(verdict)
+    return {tier: (x.records, x.time_ms) for (tier, _), x in found.items()}
+
+
+def test_a_tier_has_its_records_since_its_count_came(site: Site) -> None:
+    """The time of a tier is that at which its present count was first judged; a count that stays
+    keeps it, also over a restart, and a late line gives a new one."""
+    site.bucket = site.clock.time_ms() // SIZE * SIZE
+    site.count(AGENT, 5)
+    site.step()
+    at_agent = site.clock.time_ms()
+    site.clock.advance(60)
+    site.count(BROKER, 5)
+    site.seal()
+    site.step()
+    at_broker = site.clock.time_ms() - STEP_MS
+    assert arrived(site) == {Tier.AGENT: (5, at_agent), Tier.BROKER: (5, at_broker)}
+    site.clock.advance(120)
+    site.start()
+    site.step()
+    assert arrived(site) == {Tier.AGENT: (5, at_agent), Tier.BROKER: (5, at_broker)}
+    site.count(AGENT, 12)
+    site.step()
+    assert arrived(site) == {
+        Tier.AGENT: (17, site.clock.time_ms() - STEP_MS),
+        Tier.BROKER: (5, at_broker),
+    }
+
+
+def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
+    """Of a bucket that ended before the collector started, no time is noted."""
+    site.late_line()
+    assert arrived(site) == {}
+
+
+def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
+    """A history without times of tiers keeps its changes, and notes these times from now on."""
+    site.late_line()
+    before = site.changes()
+    database = site.history._database
+    database.execute("DROP TABLE arrivals")
+    database.execute("PRAGMA user_version = 1")
+    site.history.close()
+    site.start()
+    assert site.changes() == before
+    assert arrived(site) == {}
+
+
+def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
+    """What is older than `history.days` is deleted."""
+    site.bucket = site.clock.time_ms() // SIZE * SIZE
+    site.count(AGENT, 5)
+    site.step()
+    assert arrived(site)
+    site.clock.advance(40 * 86_400)
+    site.history.note([], site.clock.time_ms())
+    assert arrived(site) == {}
+
+
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
-    """A restart of the collector is no change of a verdict. After a restart, a cause names the tier
-    and its records."""
+    """A restart of the collector adds no rows to the history. After a restart, a cause names only
+    the tier and the number of its records."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -118,7 +183,7 @@ def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
 
 
 def test_nothing_is_noted_before_everything_was_judged(site: Site) -> None:
-    """While there are blocks that were never judged, the history notes nothing."""
+    """While there are blocks (hours) that were never judged, the history gets no rows."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -129,7 +194,7 @@ def test_nothing_is_noted_before_everything_was_judged(site: Site) -> None:
 
 
 def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
-    """A bucket that was never judged as anything but open has no row."""
+    """A bucket whose only verdict so far is `open` has no row."""
     site.bucket += 100 * SIZE
     site.count(AGENT, 5)
     site.step()
@@ -142,17 +207,17 @@ def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(8):
         status = Status.LOST if number % 2 else Status.COMPLETE
         found = BucketVerdict(LOGS, site.bucket, SIZE, status, ("x" * 999,) * 9, due=True)
-        site.history.note((site.bucket, site.bucket + 1), [found], site.clock.time_ms())
+        site.history.note([found], site.clock.time_ms())
     (kept,) = site.history.read((0, 1 << 60), lambda _: True, 10)
     assert [x.revision for x in kept.rows] == [1, 7, 8]
     assert kept.left_out == 5
     assert [len(x) for x in kept.rows[0].reasons] == [200] * 3
-    site.history.note((0, 0), [], site.bucket + 36 * 86_400_000)
+    site.history.note([], site.bucket + 36 * 86_400_000)
     assert site.history.read((0, 1 << 60), lambda _: True, 10) == []
 
 
 def test_counts_in_memory_are_bounded() -> None:
-    """The counts that were kept for the longest time go first."""
+    """If there are too many counts in memory, the counts that were stored first are dropped."""
     kept = Kept(2)
     for bucket in range(3):
         kept.put((LOGS, bucket, SIZE), {("agent", "web1"): 5})
@@ -160,7 +225,7 @@ def test_counts_in_memory_are_bounded() -> None:
 
 
 def test_the_page_and_the_lines_tell_the_history(site: Site) -> None:
-    """The page of a bucket shows its history, and says since when the history remembers."""
+    """The page of a bucket shows the bucket's history, and says when the history began."""
     site.late_line()
     _, body = site.ask(f"/buckets?topic=logs&bucket={site.bucket}")
     assert "remembers since 2023-11-14T22:13:20Z" in body
@@ -179,3 +244,35 @@ def test_bad_questions_are_refused(site: Site, query: str) -> None:
     """An unknown topic or a bad time is refused with status 400."""
     site.late_line()
     assert site.ask(f"/history.json?{query}")[0] == 400
+
+
+def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> None:
+    """The history says when each bucket was first complete, even if it was reopened later, and
+    names the buckets that were never complete. It reads only the newest buckets."""
+    first = site.bucket
+    site.late_line()
+    [completion] = site.history.completions(0, 10)
+    complete_ms = next(x["time_ms"] for x in site.changes() if x["complete"])
+    assert completion[1:] == (first, SIZE, complete_ms)
+    site.bucket += SIZE
+    site.count(AGENT, 3)
+    site.clock.advance(600)
+    site.step()
+    found = site.history.completions(0, 10)
+    assert [(x.bucket, x.complete_ms) for x in found] == [
+        (first + SIZE, None),
+        (first, complete_ms),
+    ]
+    assert [x.bucket for x in site.history.completions(0, 1)] == [first + SIZE]
+    assert site.history.completions(first + 2 * SIZE, 10) == []
+
+
+def test_histories_are_found_by_their_reasons(site: Site) -> None:
+    """The search finds a text, in upper or lower case, in the reasons and causes of buckets that
+    are new enough."""
+    site.late_line()
+    for text in ("12 MORE", "is short by"):
+        assert [x.bucket for x in site.history.search(text, 0, 10)] == [site.bucket]
+    assert site.history.search("%", 0, 10) == [], "the text is no pattern"
+    assert site.history.search("12 more", site.bucket + 1, 10) == []
+    assert site.history.search("12 more", 0, 0) == []

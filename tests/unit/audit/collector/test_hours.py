@@ -124,13 +124,16 @@ def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
     assert not got(said, "/complete.json")[1]["ok"]
 
 
-def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both() -> None:
+@pytest.mark.parametrize("later", [7 * SIZE, SIZE, BLOCK_MS])
+def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) -> None:
     """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. The next
-    hour is then complete only if this bucket is complete too."""
+    hour is then complete only if this bucket is complete too, whatever the size of later
+    buckets."""
     size = 7 * SIZE
     last = (BLOCK_MS // size) * size
     wide = replace(count(1, bucket=last), bucket_ms=size)
-    rest = replace(count(1, bucket=last + size), bucket_ms=size)
+    start = last + size if later < BLOCK_MS else BLOCK_MS
+    rest = replace(count(1, bucket=start), bucket_ms=later)
     said: list[Message] = [
         delta(AGENT, 1, wide, rest),
         *(delta(sender, 1, rest) for sender in COUNTERS),

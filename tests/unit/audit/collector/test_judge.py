@@ -1,25 +1,40 @@
-"""A block consists of the buckets of one hour. The collector judges one block after another, in
-steps of bounded length. The verdicts are the same as if the collector judged everything at once."""
+"""The collector judges only buckets whose evidence has changed, in steps of bounded length. The
+verdicts are the same as if the collector judged everything at once."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from skidway.audit.collector import judge
 from skidway.audit.collector.judge import BLOCK_MS, Judge
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.standing import judged
+from skidway.audit.judgement.standing import NEWEST_BUCKETS, judged
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Range, Seal, Sender, Tier, encode
+from skidway.audit.topic.decisions import Revocation
+from skidway.audit.topic.messages import (
+    Certainty,
+    Delta,
+    Loss,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
-from support.audit_senders import AGENT, BROKER, LOGS, OTHER
+from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
+from support.promises import promise
 
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
@@ -45,6 +60,13 @@ class Site:
             ranges = (Range(source, 0, 0, 5),) if sender is BROKER else ()
             self.ledger.take([encode(Delta(sender, number, 5, ranges, (counted,)))])
 
+    def prune(self, source: Source, index: int) -> None:
+        """Deletes a bucket, as if it were old."""
+        tallies = self.ledger.tallies(source, (index * SIZE, SIZE))
+        assert tallies is not None
+        digest = digest_of(tallies.columns)
+        assert self.ledger.prune([OldBucket(source, index * SIZE, SIZE, digest)], 0) == 1
+
     def seal(self) -> None:
         self.numbers[AGENT] += 1
         number, until = self.numbers[AGENT], self.clock.time_ms()
@@ -53,10 +75,9 @@ class Site:
 
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
-def test_block_by_block_is_everything_at_once(seed: int) -> None:
-    """A block consists of the buckets of one hour. Judging block by block gives the same verdicts
-    as judging everything at once. It does not matter which buckets exist, which buckets lack
-    records, and whether counts change between two steps."""
+def test_step_by_step_is_everything_at_once(seed: int) -> None:
+    """Judging only the buckets that changed gives the same verdicts as judging everything at once,
+    whichever buckets exist or lack records, and whether or not counts change between two steps."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -76,33 +97,95 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)
     site.seal()
-    monkeypatch.setattr(judge, "NEVER_S", -1.0)
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
     found = site.judge.step()
-    assert found.by_status == {Status.COMPLETE: 3}
-    assert found.unjudged == 7
+    assert found.by_status == {Status.COMPLETE: 1}
+    assert found.unjudged == 9
     assert report.exit_status(found, everything=False) == 1
     assert report.sentence(found) == (
-        "All 3 buckets of 1 topic are complete; 7 hours of older buckets not judged yet."
+        "The bucket of 1 topic is complete; 9 hours of older buckets not judged yet."
     )
     assert [topic.complete_until for topic in found.counted] == [None]
-    for _ in range(7):
+    for _ in range(9):
         found = site.judge.step()
     assert (found.unjudged, found.overdue) == (0, {Status.INCOMPLETE: 1})
 
 
-def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block consists of the buckets of one hour. The judge judges old blocks again in turn. So it
-    notices a change in an old block after some steps, even if each step has time for only one
-    block."""
+def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a step has no time for all buckets, it leaves those that are too young to be due to the
+    next step, because their verdicts are going to change in any case."""
     site = Site()
-    for hour in range(6):
-        site.count(LOGS, hour * BLOCK_MS // SIZE)
+    young = site.clock.time_ms() // SIZE + 5
+    for index in (0, 1, young):
+        site.count(LOGS, index)
     site.seal()
-    assert site.judge.step().by_status == {Status.COMPLETE: 6}
-    monkeypatch.setattr(judge, "AGAIN_S", -1.0)
-    site.count(LOGS, 0, broker=4)
+    site.judge.step()
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    for index in (young, 0):
+        site.count(LOGS, index, broker=4)
     site.seal()
-    assert any(site.judge.step().overdue for _ in range(4))
+    [topic] = site.judge.step().counted
+    assert (topic.records, topic.overdue) == (20, {Status.INCOMPLETE: 1})
+    [topic] = site.judge.step().counted
+    assert topic.records == 25
+
+
+def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge judges a bucket again if its counts have changed. It does not do so if only other
+    buckets have changed, or if its agent has sent a newer seal."""
+    site, told = Site(), list[int]()
+    site.judge = Judge(
+        site.ledger, lambda: POLICY, site.clock, lambda found, _: told.append(len(found))
+    )
+    for index in range(100):
+        site.count(LOGS, index)
+    site.seal()
+    for _ in range(3):
+        site.judge.step()
+    assert told == [100, 0]  # the first step may not note yet, so the second notes all
+    site.count(LOGS, 50, agent=4)
+    site.count(LOGS, 100)
+    site.seal()
+    assert site.judge.step().overdue == {Status.INCOMPLETE: 1}
+    site.clock.advance(10)
+    site.seal()
+    site.judge.step()
+    assert told == [100, 0, 2, 0]
+
+
+def test_each_loss_changes_verdicts() -> None:
+    """If an agent declares another loss, the buckets of the lost lines are lost from the next step
+    on, even if nothing else is said about them."""
+    site = Site()
+    for index in range(4):
+        site.count(LOGS, index)
+    for index in (0, 3):
+        site.numbers[AGENT] += 1
+        start = index * SIZE
+        loss = Loss(
+            LOGS, 7, 5, start, start + 9, Certainty.LOST, "it vanished", start + 1, start + 1
+        )
+        site.ledger.take([encode(Delta(AGENT, site.numbers[AGENT], 5, losses=(loss,)))])
+        site.seal()
+        found = site.judge.step()
+        assert found == judged(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    assert found.overdue[Status.LOST] >= 2
+
+
+def test_a_changed_policy_changes_verdicts() -> None:
+    """If the audit's settings change, the judge judges all buckets again, even without a new
+    message."""
+    site, policies = Site(), [POLICY]
+    site.judge = Judge(site.ledger, lambda: policies[-1], site.clock)
+    counted = Count(LOGS, 7, 0, SIZE, 5, 5, 5)
+    site.ledger.take([encode(Delta(AGENT, 1, 5, counts=(counted,)))])
+    some = replace(counted, rejects=2)
+    site.ledger.take([encode(Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), (some,)))])
+    site.numbers = {AGENT: 1, BROKER: 1}
+    site.seal()
+    assert [site.judge.step().warned for _ in range(2)] == [1, 1]
+    policies.append(replace(POLICY, rejects_share=0.5))
+    assert site.judge.step().warned == 0
 
 
 def test_blocks_that_are_gone_are_forgotten() -> None:
@@ -115,3 +198,101 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
     found = site.judge.step()
     assert (found.counted, found.starts) == ((), ())
     assert [topic.source for topic in found.topics] == [LOGS]
+
+
+@promise("6 complete")
+def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a person takes back the acceptance of a bucket, the bucket is overdue again. This is also
+    true if the next step has no time for the bucket."""
+    site = Site()
+    for index in (0, 1):
+        site.count(LOGS, index, broker=4)
+    site.seal()
+    found = verdicts(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    accepted = acceptances(found, Signature(7, "anna", "known"))
+    site.ledger.take([encode(each) for each in accepted])
+    assert not site.judge.step().overdue
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    revoked = (Revocation(9 + each.id, 8, "bert", "no", each.id) for each in accepted)
+    site.ledger.take([encode(each) for each in revoked])
+    for _ in range(2):
+        found_later = site.judge.step()
+    assert found_later.overdue == {Status.INCOMPLETE: 2}
+
+
+@promise("6 pruning")
+def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
+    """If a loss is declared in a deleted bucket, the bucket gets no verdict, neither from the judge
+    that was running when the bucket was deleted nor from a judge that starts later."""
+    site = Site()
+    for index in (0, 1):
+        site.count(LOGS, index)
+    site.seal()
+    site.judge.step()
+    site.prune(LOGS, 0)
+    site.numbers[AGENT] += 1
+    loss = Loss(LOGS, 7, 5, 0, 9, Certainty.LOST, "it vanished", 0, 0)
+    site.ledger.take([encode(Delta(AGENT, site.numbers[AGENT], 5, losses=(loss,)))])
+    for each in (site.judge, Judge(site.ledger, lambda: POLICY, site.clock)):
+        found = each.step()
+        assert found == judged(site.ledger.evidence(), POLICY, site.clock.time_ms())
+        assert sum(topic.buckets for topic in found.topics) == 1
+
+
+@promise("6 complete")
+def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
+    """The share of rejects depends on the counts of two topics. If the counts of one topic are
+    deleted, the verdict on the other topic's bucket is the same as that of a judge that starts
+    later."""
+    site, policy = Site(), replace(POLICY, rejects_share=0.6)
+    site.judge = Judge(site.ledger, lambda: policy, site.clock)
+    for source in (LOGS, REJECTED):
+        site.count(source, 0)
+    for index in range(1, 1 + NEWEST_BUCKETS):
+        site.count(OTHER, index)
+    site.seal()
+    assert not site.judge.step().warned
+    site.prune(LOGS, 0)
+    found = site.judge.step()
+    assert found == judged(site.ledger.evidence(), policy, site.clock.time_ms())
+
+
+@promise("6 complete")
+def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None:
+    """If an agent's buckets get another size, buckets overlap. The topic is complete only up to the
+    start of the first bucket that is not complete, even if an earlier bucket, which is complete,
+    ends after this start."""
+    site = Site()
+    site.count(LOGS, 1, broker=4)
+    count = Count(LOGS, 7, 0, 10 * SIZE, 5, 5, 5)
+    for sender in (AGENT, BROKER):
+        site.numbers[sender] += 1
+        site.ledger.take([encode(Delta(sender, site.numbers[sender], 5, counts=(count,)))])
+    site.seal()
+    for found in (
+        site.judge.step(), judged(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    ):  # fmt: skip
+        assert [topic.complete_until for topic in found.counted] == [SIZE]
+
+
+@promise("6 complete")
+def test_an_old_bucket_is_judged_although_all_change_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An agent declares losses all the time, and a step has time for only one bucket. The oldest
+    bucket, which is lost, is called complete only until each bucket was judged once."""
+    site, count = Site(), 10
+    for index in range(count):
+        site.count(LOGS, index)
+    site.seal()
+    assert not site.judge.step().overdue
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    for number in range(2 * count):
+        site.numbers[AGENT] += 1
+        start = (count - 1) * SIZE if number else 0
+        loss = Loss(LOGS, 7, number, 0, 9, Certainty.LOST, "it vanished", start, start)
+        site.ledger.take([encode(Delta(AGENT, site.numbers[AGENT], 5, losses=(loss,)))])
+        site.seal()
+        found = site.judge.step()
+    assert found.overdue == {Status.LOST: 2}
+    assert [topic.complete_until for topic in found.counted] == [None]

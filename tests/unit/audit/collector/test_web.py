@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from dataclasses import replace
 
 import pytest
 
-from skidway.audit.collector.web import HOSTS_SHOWN
+from skidway.audit.collector.pages.hosts import HOSTS_SHOWN
+from skidway.audit.collector.web.rendering import SCRIPT
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, ledger_of
 from skidway.audit.judgement import acceptances
@@ -62,18 +64,33 @@ def _get(
     return ask(ledger, path, policy, method)
 
 
-PAGES = ["/", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/agents"]
+def _flat(body: str) -> str:
+    """The text of the page, without the symbols that screen readers leave out."""
+    return re.sub(r'<span aria-hidden="true">[^<]*</span> ?', "", body)
+
+
+PAGES = [
+    "/", "/?by=hour", "/?by=day", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/topics",
+    "/hosts", "/loads", "/mirrors", "/rejects", "/search?q=lo",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
-    """Every page has a strict content security policy. It has no script and no address of another
-    server."""
+def test_pages_load_nothing_from_elsewhere(path: str) -> None:
+    """Every page has a strict content security policy. It has only one script, which is a file of
+    Skidway, and no address of another server."""
     status, headers, body = _get(_ledger(), path)
     assert status == 200
-    assert "default-src 'none'" in headers["content-security-policy"]
-    assert "<script" not in body
-    assert not re.findall(r"(?:src|href)=\"(?!/)", body)
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert re.findall(r"<script[^>]*>", body) == [
+        f'<script src="/live.js?{zlib.crc32(SCRIPT.encode()):08x}" defer>'
+    ]
+    assert not re.findall(r"(?:src|href)=\"(?![/#?])", body)
+    assert " style=" not in body
+    assert " on" not in " ".join(re.findall(r"<\w+ [^>]*>", body)).replace(" only", "")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -96,10 +113,13 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
     """Each cell and each topic's row has its verdict in words, and a legend explains each word."""
     _, _, body = _get(_ledger(records=3, buckets=3), "/")
     assert "3 incomplete" in body
-    assert body.count("✗ incomplete</b>") == 3 + 1, "the cells, and the key"
-    assert "a tier is short, or has other records" in body
-    assert "is short by 2 of 5" in body, "where a pointer rests it says why"
-    assert "all complete up to 1970-01-01 00:03:00" in _get(_ledger(buckets=3), "/")[2]
+    said = re.findall(r'aria-label="(dc1.logs [^"]+)"', body)
+    assert len(said) == 3
+    assert all("incomplete, 5 records: " in x for x in said)
+    assert all("broker dc1 is short by 2 of 5" in x for x in said)
+    assert "a tier is short, or has other records" in body, "the key"
+    assert ">3 incomplete</span>" in _flat(_get(_ledger(records=3, buckets=3), "/topics")[2])
+    assert "</span> 1970-01-01 00:03</span>" in _get(_ledger(buckets=3), "/")[2]
 
 
 def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
@@ -112,10 +132,12 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
         Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
     ]
     ledger = ledger_of(messages.encode(message) for message in said)
-    headline = '<h1 class="{}">The bucket of 1 topic is complete; the loader rejected 5 records'
-    words = "5 of 5 records were rejected by broker dc1"
+    headline = '<h1 class="verdict {}">'
+    sentence = "The bucket of 1 topic is complete; the loader rejected 5 records"
+    words = "5 of 5 records were rejected by broker dc1 (1% is allowed)"
     body = _get(ledger, "/")[2]
     assert headline.format("warned") in body
+    assert sentence in body
     assert words in body
     signed = Signature(5, "ada", "a bad deploy")
     found = verdicts(ledger.evidence(), POLICY, 10**12)
@@ -137,8 +159,10 @@ def test_a_short_tier_is_shown_with_its_reason() -> None:
 def test_a_bucket_is_shown_agent_by_agent() -> None:
     """The page of a bucket shows each agent's part of the bucket, with counts and checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
-    assert "by agent" in body
-    assert "<small>7</small>" in body
+    assert ">By host</h2>" in body
+    assert _flat(body).count('<td class="number r1">5</td>') == 2, "agent and broker"
+    found = json.loads(_get(_ledger(), "/buckets.json?topic=logs&bucket=0")[2])
+    assert {x["checksum"] for x in found["buckets"][0]["agents"][0]["places"]} == {9}
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
@@ -155,8 +179,11 @@ def test_every_view_is_there_as_json() -> None:
     assert overview["by_verdict"]["incomplete"] == 1
     buckets = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])
     assert buckets["buckets"][0]["reasons"]
-    agents = json.loads(_get(ledger, "/agents.json")[2])
-    assert {sender["tier"] for sender in agents["senders"]} == {"agent", "broker"}
+    hosts = json.loads(_get(ledger, "/hosts.json")[2])
+    assert {sender["tier"] for sender in hosts["senders"]} == {"agent", "broker"}
+    assert [x["topic"] for x in json.loads(_get(ledger, "/topics.json")[2])["topics"]] == [
+        "dc1.logs"
+    ]
 
 
 ROSTER = Roster(
@@ -170,11 +197,13 @@ WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
 
 
 def test_the_overview_names_hosts_that_are_missed() -> None:
-    """One sentence of the overview lists the hosts that are silent or from which no message ever
-    came. It lists no host that reports."""
+    """The overview lists the hosts that are silent or from which no message ever came, each with a
+    command. It lists no host that reports."""
     _, _, body = _get(_ledger(), "/", policy=WATCHED)
-    assert "2 of 2 expected hosts do not report (silent: &lt;script&gt;" in body
-    assert "never heard: web9" in body
+    assert "2 of 2 expected hosts do not report" in body
+    assert "silent since 1970-01-12 13:46:40" in body
+    assert "never heard" in body
+    assert "on web9: systemctl start skidway-agent" in body
     assert HOSTILE not in body
     patient = replace(POLICY, silence_ms=10**15)
     assert "do not report" not in _get(_ledger(), "/", policy=patient)[2]
@@ -185,12 +214,12 @@ def test_the_overview_names_hosts_that_are_missed() -> None:
 def test_the_roster_is_shown_with_every_hosts_state() -> None:
     """The page of agents shows each host's state, for example "never heard", "retired", or since
     when the host is silent."""
-    _, _, body = _get(_ledger(), "/agents", policy=WATCHED)
-    assert "✗</b> silent since 1970-01-12T13:46:40Z" in body
-    assert "?</b> never heard" in body
-    assert "</b> retired" in body
+    _, _, body = _get(_ledger(), "/hosts", policy=WATCHED)
+    assert "✗</span> silent since 1970-01-12 13:46:40" in body
+    assert "?</span> never heard" in body
+    assert ">retired</td>" in body
     assert HOSTILE not in body
-    found = json.loads(_get(_ledger(), "/agents.json", policy=WATCHED)[2])
+    found = json.loads(_get(_ledger(), "/hosts.json", policy=WATCHED)[2])
     states = {x["host"]: x["state"] for x in found["hosts"]}
     assert states == {HOSTILE: "silent", "web9": "never heard", "web7": "retired"}
 
@@ -201,10 +230,10 @@ def test_a_fleet_has_a_page_that_is_bounded() -> None:
     number."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
-    _, _, body = _get(_ledger(), "/agents", policy=many)
-    assert "<td>zz</td>" in body
-    assert "And 12 more that are not missed" in body
-    assert len(json.loads(_get(_ledger(), "/agents.json", policy=many)[2])["hosts"]) == (
+    _, _, body = _get(_ledger(), "/hosts", policy=many)
+    assert '<td class=" r1">zz</td>' in body
+    assert ">And 12 more</a>" in body
+    assert len(json.loads(_get(_ledger(), "/hosts.json", policy=many)[2])["hosts"]) == (
         HOSTS_SHOWN + 12
     )
 
@@ -215,7 +244,7 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
     gone = replace(POLICY, roster=Roster(retired=["7"]))
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
-    assert "(retired)<small>7</small>" in body
+    assert "(retired)</td>" in body
 
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
@@ -228,7 +257,7 @@ def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
     _, _, body = _get(ledger, "/")
     assert "70 of 71 buckets of 2 topics are complete; 1 should be and is not" in body
     assert "dc1.other" in body
-    assert "/buckets?topic=other&amp;bucket=0" in body
+    assert "/buckets?topic=dc1.other&amp;bucket=0" in body
     _, _, body = _get(ledger, "/buckets?topic=other")
     assert "0 of 1 buckets of 1 topic are complete" in body
     assert "tier broker never reported this topic" in body
@@ -249,13 +278,16 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
-    assert "✓ rows counted again at 1970-01-01 00:01:00: agrees" in _get(ledger, "/")[2]
+    assert '✓</span> <a href="/loads">agrees at 1970-01-01 00:01</a>' in _get(ledger, "/topics")[2]
     bad = replace(good, faults=1, reasons=(f"{HOSTILE} is gone",))
     ledger.take([messages.encode(bad)])
+    assert '✗</span> <a href="/loads">differs at 1970-01-01 00:01</a>' in _get(ledger, "/topics")[2]
+    assert "is gone" in _get(ledger, "/loads")[2]
     body = _get(ledger, "/")[2]
-    assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
     assert "by the newest recount the rows of dc1.logs are not what was counted" in body
-    assert '<h1 class="incomplete">' in body  # the page must not be green while somebody has to act
+    assert (
+        '<h1 class="verdict incomplete">' in body
+    )  # the page must not be green while somebody has to act
     assert HOSTILE not in body
 
 
@@ -269,11 +301,83 @@ def test_older_buckets_are_on_the_next_page() -> None:
     assert "until=600000" in _get(ledger, "/buckets")[2]
 
 
-@pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
-def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """If a query parameter must be a number and is not a number, the dashboard refuses the request
-    with status 400 and one sentence."""
-    status, _, body = _get(_ledger(), f"/buckets?{query}")
+def _fleet(agents: int) -> Ledger:
+    """A bucket that all agents counted, and of which the broker lacks a record of each third."""
+    senders = [Sender(Tier.AGENT, "dc1", str(x), f"host-{x:04}", 1) for x in range(1, agents + 1)]
+    counts = [Count(LOGS, int(x.producer), 0, 60_000, 5, 50, 7) for x in senders]
+    said: list[messages.Message] = []
+    for sender, each in zip(senders, counts, strict=True):
+        said.append(Delta(sender, 1, 90_000, counts=(each,)))
+        said.append(Seal(sender, 2, 900_000, (SealedTopic(LOGS, 900_000, 1),)))
+    short = [replace(x, count=5 - (x.agent % 3 == 0)) for x in counts]
+    said.append(Delta(BROKER, 1, 900_000, (Range(LOGS, 0, 0, 9),), tuple(short)))
+    return ledger_of(map(messages.encode, said))
+
+
+def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
+    """The JSON of a bucket with more agents than a document has says how many there are, and where
+    the next part is. The parts together have each agent once. A list of buckets has the gravest
+    agents, and the address of all."""
+    ledger = _fleet(1_203)
+    [listed] = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])["buckets"]
+    assert (listed["agents_count"], len(listed["agents"])) == (1_203, 3)
+    assert {x["verdict"] for x in listed["agents"]} == {"incomplete"}
+    address, found = listed["agents_at"], []
+    while address:
+        document = json.loads(_get(ledger, address)[2])
+        [bucket] = document["buckets"]
+        assert bucket["agents_count"] == 1_203
+        assert len(bucket["agents"]) <= 500
+        found += [x["agent"] for x in bucket["agents"]]
+        address = document["next"]
+    assert found == list(range(1, 1_204))
+
+
+def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
+    """The JSON of hosts says how many rows each table has, and where the next part is. The parts
+    together have each host and each sender once. The CSV has all of them at once."""
+    ledger, address = _fleet(1_203), "/hosts.json"
+    hosts, senders = list[str](), list[str]()
+    while address:
+        document = json.loads(_get(ledger, address)[2])
+        assert document["rows"] == {"hosts": 1_203, "senders": 1_204}
+        assert len(document["hosts"]) <= 500
+        hosts += [x["host"] for x in document["hosts"]]
+        senders += [x["name"] for x in document["senders"]]
+        address = document["next"]
+    assert sorted(hosts) == [f"host-{x:04}" for x in range(1, 1_204)]
+    assert len(set(senders)) == len(senders) == 1_204
+    assert _get(ledger, "/hosts.csv")[2].count("host-") == 1_203
+
+
+def test_the_page_of_a_large_bucket_shows_the_gravest_hosts() -> None:
+    """The page shows a limited number of hosts, those that are not complete first, says how many it
+    does not show and of how many it explains the findings, and links to all."""
+    ledger = _fleet(1_203)
+    body = _get(ledger, "/buckets?topic=logs&bucket=0")[2]
+    table = body.partition("By host")[2]
+    assert [x for x in re.findall(r"host-(\d+)</td>", table) if int(x) % 3] == []
+    assert "And 1,103 more" in body
+    assert "The causes above are those of the 300 gravest of 1,203 hosts." in body
+    csv = _get(ledger, "/buckets.csv?topic=logs&bucket=0&table=agents")[2]
+    assert csv.count("host-") >= 1_203
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/buckets?bucket=x",
+        "/buckets?until=1e9",
+        f"/buckets?bucket={10**30}",
+        "/?by=year",
+        f"/search?q={'x' * 201}",
+        "/hosts.csv?table=x",
+    ],
+)
+def test_parameters_that_cannot_be_read_are_refused(path: str) -> None:
+    """If a query parameter is too long, or is not a valid number, unit or table, the dashboard
+    refuses the request with status 400 and one sentence."""
+    status, _, body = _get(_ledger(), path)
     assert status == 400
     assert body.strip()
 
@@ -286,13 +390,15 @@ def test_unknown_pages_and_methods_are_refused() -> None:
 
 
 def test_the_style_is_served() -> None:
-    """The server delivers the style sheet, which is the only file that the pages load."""
+    """The server delivers the style sheet and the script, the only files that the pages load."""
     status, headers, body = _get(_ledger(), "/style.css")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert ".incomplete" in body
+    status, headers, body = _get(_ledger(), "/live.js")
+    assert (status, headers["content-type"]) == (200, "text/javascript; charset=utf-8")
 
 
-@pytest.mark.parametrize("path", ["/", "/agents"])
+@pytest.mark.parametrize("path", ["/", "/hosts"])
 def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
     """The pages and the JSON report a wrong clock, both of a host and of the audit itself."""
     now_ms = ManualClock().time_ms()
@@ -320,14 +426,14 @@ def test_what_was_accepted_is_passed_over_and_counted() -> None:
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])
-    assert "all complete up to 1970-01-01 00:01:00" in _get(ledger, "/")[2]
+    assert ">!</span> 1970-01-01 00:01</span>" in _get(ledger, "/")[2]
     found = verdicts(ledger.evidence(), POLICY, ManualClock().time_ms())
     accepted = acceptances.acceptances(found, Signature(5, "ada", "<why>"))
     ledger.take(map(messages.encode, accepted))
     body = _get(ledger, "/")[2]
     assert "2 of 3 buckets of 1 topic are complete; 1 is not, and accepted (1 lost)." in body
-    assert "all complete or accepted up to 1970-01-01 00:03:00" in body
-    assert "! lost, accepted</b>" in body
+    assert "1970-01-01 00:03 (or accepted)" in body
+    assert "dc1.logs 1970-01-01 00:01:00: lost, accepted, 5 records" in body
     assert "accepted by ada (&lt;why&gt;)" in body
     assert json.loads(_get(ledger, "/index.json")[2])["buckets_accepted"] == 1
 
@@ -337,17 +443,20 @@ def test_a_loader_is_not_called_silent() -> None:
     ledger = _ledger()
     loader = Sender(Tier.HDFS, "dc1", "/lake/dc1.logs", "l1", 1)
     ledger.take([messages.encode(Delta(loader, 1, 60_000, ranges=(Range(LOGS, 0, 0, 5),)))])
-    senders = json.loads(_get(ledger, "/agents.json")[2])["senders"]
+    senders = json.loads(_get(ledger, "/hosts.json")[2])["senders"]
     [found] = [x for x in senders if x["tier"] == "hdfs"]
-    assert (found["state"], found["status"]) == ("loaded last at 1970-01-01 00:01:00Z", "complete")
-    assert "loaded last at 1970-01-01 00:01:00Z" in _get(ledger, "/agents")[2]
+    assert (found["state"], found["state_status"]) == (
+        "loaded last at 1970-01-01 00:01:00Z",
+        "complete",
+    )
+    assert "loaded last at 1970-01-01 00:01:00Z" in _get(ledger, "/hosts")[2]
     gone = replace(POLICY, retired_places=("hdfs /lake",))
-    assert ">retired</td>" in re.sub(r"\s+<", "<", _get(ledger, "/agents", policy=gone)[2])
+    assert ">retired</td>" in _get(ledger, "/hosts", policy=gone)[2]
 
 
 def test_topics_of_one_name_are_told_apart_on_the_pages() -> None:
-    """A topic that was deleted and made again has separate rows for the old and the new topic, with
-    the topic's id beside the name."""
+    """A topic that was deleted and created again has separate rows for the old and the new topic,
+    with the topic's id beside the name."""
     ledger = _ledger()
     again = replace(LOGS, topic_id="3f2a9c1d" * 4)
     ledger.take(

@@ -169,7 +169,7 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
     status, printed = ask("report --topic logs")
     assert (status, "1 bucket with more rejects than allowed." in printed) == (1, True)
     status, printed = ask("accept logs 1970-01-01T00:00:00Z --reason 'a bad deploy' --name ada")
-    words = "2 of 7 records were rejected by the agents"
+    words = "2 of 7 records were rejected by the agents (1% is allowed)"
     assert (status, f"logs.rejected 1970-01-01T00:00:00Z (complete): {words}" in printed) == (
         0,
         True,

@@ -1,4 +1,4 @@
-"""`skidway audit report --history` asks a collector. The tests use no socket."""
+"""Tests `skidway audit report --history`, which asks a collector. The tests use no sockets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_who_cannot_answer_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The status is 3 if the collector cannot be reached, and 2 for a question that it refuses."""
+    """The status is 3 if the collector cannot be reached, and 2 if the collector refuses the
+    question."""
     _answering(monkeypatch, answer)
     assert main(["audit", "report", "--history"]) == status
     assert words in capsys.readouterr().err

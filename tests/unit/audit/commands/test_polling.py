@@ -1,4 +1,4 @@
-"""How long `skidway audit wait` waits for a host, and what it does while it cannot reach a
+"""Tests how long `skidway audit wait` waits for a host, and what it does while it cannot reach a
 cluster."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AWAY = Unreachable("nobody answers")
 
 class Looks:
     """Replaces the check that `wait` repeats until nothing is missing. The method `look` returns
-    the given findings in order, and then the last finding again and again. Each call takes some
+    the given results in order, and then the last result again and again. Each call takes some
     time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:

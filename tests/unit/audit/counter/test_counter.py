@@ -199,7 +199,7 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
-    """After a topic was deleted and made again, the counter counts the new topic from offset 0,
+    """After a topic was deleted and created again, the counter counts the new topic from offset 0,
     without the old marks, under the new topic id."""
     _append(site, LOGS, 0, 10)
     site.run()
@@ -312,7 +312,7 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
         raise failure
 
     monkeypatch.setattr(MemoryClient, "list_offsets", failing)
-    with contextlib.suppress(Unreachable):  # the real program would wait and then go on
+    with contextlib.suppress(Unreachable):  # the real program would wait and then continue
         site.run(1)
     site.run()
     assert _counted(site.deltas()) == 10

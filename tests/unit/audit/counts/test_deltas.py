@@ -1,4 +1,4 @@
-"""How deltas and seals are numbered and divided."""
+"""Tests how deltas and seals are numbered and divided."""
 
 from __future__ import annotations
 

@@ -19,5 +19,6 @@ PARTS = st.lists(st.builds(Sums, LONGS, LONGS, LONGS, LONGS, LONGS, RULES), max_
 
 @given(PARTS)
 def test_the_total_is_what_adding_one_after_the_other_gives(parts: list[Sums]) -> None:
-    """Counts that are summed up at once are those that are added one after the other."""
+    """The sum of many counts is the same whether they are added all at once or one after the
+    other."""
     assert total(parts) == sum(parts, Sums())

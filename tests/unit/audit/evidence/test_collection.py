@@ -1,4 +1,4 @@
-"""How the collector reads the audit topics. The tests use a cluster in memory."""
+"""Tests how the collector reads the audit topics. The tests use a cluster in memory."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_catching_up_takes_all_that_is_there_now() -> None:
 
 
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
-    """A restarted collector reads on from the position in its store. One transaction stores both
-    the messages that were read and this position."""
+    """A restarted collector continues to read from the position in its store. One transaction
+    stores both the messages that were read and this position."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -99,7 +99,7 @@ def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
 
 
 def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
-    """If the audit topic was deleted and made again, the collector reads it from offset 0. The
+    """If the audit topic was deleted and created again, the collector reads it from offset 0. The
     messages that it read before stay in its store."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
@@ -117,7 +117,7 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
 @promise("6 audit topic made again")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
-    """If the audit topic was made again, the collector reads it from its start, even if the new
+    """If the audit topic was created again, the collector reads it from its start, even if the new
     topic is already longer than the old position. It recognizes the new topic by the topic id."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
@@ -193,8 +193,8 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 
 
 def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a transaction of the ledger takes long, the records that arrive wait for the next
-    transaction. The ledger gets all of them, at the latest when the reader looks for new topics."""
+    """If transactions of the ledger take long, arriving records wait for the next transaction. The
+    ledger gets all of them, at the latest when the reader looks for new topics."""
     cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
     cluster.create(TOPIC)
     take = ledger.take

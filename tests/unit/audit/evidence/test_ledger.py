@@ -194,7 +194,8 @@ def _delta(number: int) -> Delta:
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
     """Messages that the ledger has taken are durable together with the position after them. After a
-    restart, the collector reads on from this position, and repeated messages change nothing."""
+    restart, the collector continues to read from this position, and repeated messages change
+    nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
@@ -392,13 +393,18 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
         Seal(now, 4, 100, (SealedTopic(LOGS, 100, 3),)),
     ]
     for ordered in permutations(said):
-        assert ledger_of(map(messages.encode, ordered)).evidence().hosts == {7: "now"}
+        values = [messages.encode(message) for message in ordered]
+        assert ledger_of(values).evidence().hosts == {7: "now"}
+        ledger = Ledger()
+        for value in values:
+            ledger.take([value])
+        assert ledger.evidence().hosts == {7: "now"}
         assert Fold(ordered).evidence().hosts == {7: "now"}
 
 
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
     """The least, greatest and newest values in the ledger do not depend on the order in which it
-    takes the messages, and not on the number of messages that it takes in one transaction."""
+    takes the messages, nor on the number of messages that it takes in one transaction."""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
     for step, size in ((1, 1), (-1, 1), (1, len(values)), (-1, len(values)), (1, 3)):

@@ -1,4 +1,4 @@
-"""The digests of numbered messages: every number keeps the digest that it got first."""
+"""Tests the digests of numbered messages. Every number keeps the digest that it got first."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def test_the_first_digest_of_a_number_is_kept(
         with transaction(connection):
             for sender, number, value in chosen[first : first + size]:
                 digest = digest_of(value)
-                assert rows.add(sender, number, digest) == known.get((sender, number))
+                assert rows.add(sender, number, digest, 5) == known.get((sender, number))
                 known.setdefault((sender, number), digest)
             rows.write()
     later = NumberRows(connection)
-    assert all(later.add(*key, digest_of(b"")) == digest for key, digest in known.items())
+    assert all(later.add(*key, digest_of(b""), 5) == digest for key, digest in known.items())
     connection.close()
 
 
 @promise("6 numbers")
 @given(st.integers(-3, 3 * BLOCK), st.integers(1, 3 * BLOCK), st.sets(st.integers(0, 3 * BLOCK)))
 def test_the_first_missing_number_is_found(first: int, count: int, holes: set[int]) -> None:
-    """The ledger finds the least missing number of a sender, also if whole blocks of numbers are
+    """The ledger finds the least missing number of a sender, even if whole blocks of numbers are
     missing, and does not mix up senders."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     there = {first, *(first + each for each in range(count))} - {first + 1 + x for x in holes}
     with transaction(connection):
         for number in there:
-            rows.add(1, number, digest_of(b""))
+            rows.add(1, number, digest_of(b""), 5)
         for number in range(first, first + 4 * BLOCK):
-            rows.add(2, number, digest_of(b""))
+            rows.add(2, number, digest_of(b""), 5)
         rows.write()
     expected = next(x for x in range(first, first + count + 1) if x not in there)
     assert first_missing(connection, 1, first) == expected
@@ -60,9 +60,30 @@ def test_the_first_missing_number_is_found(first: int, count: int, holes: set[in
 
 
 def test_a_digest_depends_on_every_byte() -> None:
-    """Two messages that differ in one byte have different digests of 8 bytes."""
+    """Two messages that differ in one byte have different digests of 4 bytes."""
     value = bytes(range(256))
     changed = [value[:at] + b"?" + value[at + 1 :] for at in range(256) if at != ord("?")]
     found = {digest_of(each) for each in [value, value + b"\0", b"", *changed]}
     assert len(found) == 258
-    assert {len(each) for each in found} == {8}
+    assert {len(each) for each in found} == {4}
+
+
+@promise("6 numbers")
+def test_a_settled_number_that_comes_later_is_another_message() -> None:
+    """The ledger deletes the digests of old messages. If such a message comes again, it counts as a
+    repetition. A message with the same number and a later time counts as another message. A missing
+    number stays missing, because the ledger deletes no digests after it."""
+    connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
+    rows = NumberRows(connection)
+    with transaction(connection):
+        for number in {*range(1, 3 * BLOCK)} - {2 * BLOCK + 5}:
+            rows.add(1, number, digest_of(b"old"), 100 + number)
+        rows.write()
+        assert rows.settle([(1, 1)], 100 + BLOCK) == 1
+        assert rows.settle([(1, 1)], 1_000) == 1
+    for again in (rows, NumberRows(connection)):
+        assert again.add(1, BLOCK + 1, digest_of(b"old"), 100 + BLOCK + 1) == digest_of(b"old")
+        assert again.add(1, BLOCK + 1, digest_of(b"new"), 500) == b""
+        assert again.add(1, 2 * BLOCK, digest_of(b"new"), 500) == digest_of(b"old")
+    assert first_missing(connection, 1, 1) == 2 * BLOCK + 5
+    connection.close()

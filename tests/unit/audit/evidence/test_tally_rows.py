@@ -12,9 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
+from skidway.audit.database import IN_MEMORY, open_database
 from skidway.audit.evidence import seal_rows, tally_rows
+from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.ledger_tables import FORMAT, SCHEMA
 from skidway.audit.evidence.tallies import SenderKey, TallyColumns, links_of
+from skidway.audit.evidence.tally_packing import pack, unpack
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Seal, Tier, encode
 from skidway.audit.topic.seal_columns import SealedTopic
@@ -66,14 +70,18 @@ tallies = st.lists(
 
 @given(tallies, tallies)
 def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: TallyColumns) -> None:
-    """Tallies are the same whether the ledger adds to those of known agents and senders, or sorts
-    and adds up all. They also come back from the store as they were, whatever their numbers."""
+    """Tallies (sums of counts) are the same whether the ledger adds counts to the tallies of known
+    agents and senders, or sorts all counts and adds them up. The store returns tallies unchanged,
+    whatever their numbers are."""
+    store = open_database(IN_MEMORY, SCHEMA, FORMAT)
     whole = TallyColumns.summed(np.concatenate((mine.table, other.table), axis=1))
     for first, second in ((mine, other), (other, mine), (whole, other)):
         found = first + second
         together = np.concatenate((first.table, second.table), axis=1)
         assert np.array_equal(found.table, TallyColumns.summed(together).table)
-        assert np.array_equal(TallyColumns.unpack(found.pack()).table, found.table)
+        packed = pack(found, AgentNumbers(store))
+        assert np.array_equal(unpack(packed, AgentNumbers(store)).table, found.table)
+    store.close()
 
 
 def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +122,8 @@ def test_each_count_goes_to_its_topic_and_agent() -> None:
 
 
 def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps the tallies of a bounded number of buckets in memory, and nothing else of
-    the messages in which they came."""
+    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory, and
+    no other data from the messages."""
     monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 3)
     ledger = Ledger()
     for number in range(1, 9):
@@ -144,8 +152,8 @@ def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If agents seal other topics each time, the ledger makes only a bounded number of sets of
-    topics. The first and the newest seal of each topic are the same as with any number of sets."""
+    """If agents seal another set of topics each time, the ledger stores only a bounded number of
+    sets. The first and the newest seal of each topic are the same as with any number of sets."""
     topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
     said = []
     for number in range(1, 30):

@@ -1,6 +1,6 @@
-"""How the audit finds out which clock is wrong. It compares the times in audit messages with the
-times at which it received them. "Our clock" is the clock of the program that received and judges
-the messages."""
+"""Tests how the audit finds out which clock is wrong. It compares the times in audit messages with
+the times at which it received them. "Our clock" is the clock of the program that received and
+judges the messages."""
 
 from __future__ import annotations
 
@@ -499,8 +499,8 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 
 def test_clocks_gone_mad_harm_nobody() -> None:
-    """The time in a message may be any 64-bit number. If the number is no plausible time, the audit
-    reports the sender's clock, and nothing fails."""
+    """The time in a message may be any 64-bit number. If the number is not a plausible time, the
+    audit reports the sender's clock, and nothing fails."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])

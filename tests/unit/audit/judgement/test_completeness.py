@@ -1,5 +1,5 @@
-"""When a topic is complete in a span of time. Jobs check this with `skidway audit complete` before
-they read the rows."""
+"""Tests when a topic is complete in a span of time. Jobs check this with `skidway audit complete`
+before they read the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which counts the audit uses if a counter or a loader has begun a new epoch."""
+"""Tests which counts the audit uses if a counter or a loader has begun a new epoch."""
 
 from __future__ import annotations
 

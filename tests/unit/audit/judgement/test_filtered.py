@@ -1,4 +1,5 @@
-"""What rules of agents left out: how it is told, kept and shown, and that it changes no verdict."""
+"""Tests how records that rules of agents left out are sent, stored and shown. They change no
+verdict."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def ledger(messages: list[Message]) -> Ledger:
 
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
-    """A delta with filtered records reads back as it was written, in the one entry of the bucket,
-    so that a missing delta breaks the bucket's chain for both."""
+    """A delta with filtered records is decoded as it was encoded. Its bucket has only one entry for
+    counts and filtered records, so that a missing delta breaks the bucket's chain for both."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))
@@ -71,7 +72,8 @@ def test_sums_by_rule_add_up_in_any_order(
 
 @promise("6 filtered")
 def test_the_ledger_keeps_what_was_left_out_once() -> None:
-    """Messages that arrive twice are counted once; deltas of one bucket are added up by rule."""
+    """The ledger counts messages that arrive twice only once. It adds up the deltas of one bucket
+    by rule."""
     messages = some(DEBUG)
     second = delta(AGENT, 3, replace(with_filtered(count(0), DEBUG, HEALTH), previous=1))
     values = [encode(x) for x in (*messages, second, *messages, second)]
@@ -83,8 +85,8 @@ def test_the_ledger_keeps_what_was_left_out_once() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_with_filtered_records_is_complete() -> None:
-    """Filtered records need to arrive nowhere: the equation is that of the other records. Reports
-    show them by rule beside every verdict."""
+    """Filtered records need not arrive anywhere: only the counts of the other records must be
+    equal. Reports show filtered records by rule beside every verdict."""
     evidence = ledger(some(DEBUG, HEALTH)).evidence()
     found = judged(evidence, POLICY, NOW)
     (topic,) = found.topics

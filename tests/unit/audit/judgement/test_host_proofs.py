@@ -1,6 +1,6 @@
-"""When a host is proven healthy since a given time, and which reasons the audit gives if it is not
-proven. `skidway audit wait` waits for these proofs, so that an upgrade continues only when its
-hosts are proven."""
+"""Tests when a host is proven healthy since a given time, and which reasons the audit gives if it
+is not proven. `skidway audit wait` waits for these proofs, so that an upgrade continues only when
+its hosts are proven."""
 
 from __future__ import annotations
 
@@ -217,8 +217,8 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
-    """If a topic was deleted and made again and the agent seals the new topic, the host is proven
-    without a seal for the topic's old id."""
+    """If a topic was deleted and created again and the agent seals the new topic, the host is
+    proven without a seal for the topic's old id."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
@@ -335,7 +335,7 @@ def test_a_host_is_never_proven_wrongly(
 ) -> None:
     """If a host is proven since a given time, its newest agent has sealed each topic for a time
     after the end of the bucket with the given time. In each later bucket that is due, the host's
-    part is complete, or lacks only a seal that is late enough."""
+    part is complete, or only a seal for a time after the bucket's end is missing."""
     entries = (
         []
         if topics is None

@@ -1,5 +1,5 @@
-"""For which agents of a host the audit waits, if the host has had several. It does not use the
-agents' clocks to find the newest agent, but the order of their messages in the log."""
+"""Tests which agents of a host the audit waits for, if the host has had several agents. It does not
+use the agents' clocks to find the newest agent, but the order of their messages in the log."""
 
 from __future__ import annotations
 

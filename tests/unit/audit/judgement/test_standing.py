@@ -105,7 +105,9 @@ def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
     [topic] = [x for x in found.topics if x.source == LOGS]
     assert (found.warned, topic.rejects) == (1, 55)
     assert topic.newest[0].status is Status.COMPLETE
-    assert topic.newest[0].words == ("55 of 55 records were rejected by hdfs /data/dc1.logs",)
+    assert topic.newest[0].words == (
+        "55 of 55 records were rejected by hdfs /data/dc1.logs (1% is allowed)",
+    )
 
 
 def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
@@ -126,7 +128,9 @@ def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> 
     found = _judged(many, many)
     [topic] = [x for x in found.topics if x.source == REJECTED]
     assert found.warned == 1
-    assert topic.newest[0].words == ("55 of 100 records were rejected by the agents",)
+    assert topic.newest[0].words == (
+        "55 of 100 records were rejected by the agents (1% is allowed)",
+    )
 
 
 def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:

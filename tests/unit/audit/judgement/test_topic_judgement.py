@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
@@ -23,6 +24,7 @@ from skidway.audit.topic.messages import (
     Seal,
     Sender,
     Tier,
+    encode,
 )
 from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
@@ -220,6 +222,16 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
     assert any(case.reason in reason for reason in found.reasons), found.reasons
 
 
+@promise("6 complete")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_rule_applies_to_buckets_that_are_judged_by_columns(case: Case) -> None:
+    """The ledger has the counts of a bucket as columns, and the rules then apply to all agents at
+    once. The verdict is the same as if each agent had been judged by itself."""
+    messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
+    found = verdicts(ledger_of(map(encode, messages)).evidence(), case.policy, case.now)
+    assert found == judge(messages, case.policy, case.now)
+
+
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
     """All rules apply as soon as a bucket is due. So a bucket that lacks records is not complete
     even for a moment."""
@@ -328,8 +340,8 @@ def test_only_topics_that_are_asked_for_are_judged() -> None:
 
 @promise("1 topic made again")
 def test_a_topic_made_again_is_another_topic() -> None:
-    """A topic that was deleted and made again is another topic: the counts of the old and the new
-    topic are never added."""
+    """A topic that was deleted and created again is another topic: the counts of the old and the
+    new topic are never added."""
     again = replace(LOGS, topic_id="other")
     messages = [*good(), Delta(AGENT, 3, START, counts=(count(source=again),))]
     found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}
@@ -343,9 +355,9 @@ def test_a_topic_made_again_is_another_topic() -> None:
     [Roster(), Roster([RosterEntry("web1"), RosterEntry("web2")]), roster("web1", "web2")],
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
-    """If a topic is deleted and made again, the audit waits for each host that had sent to the old
-    topic. Each of these hosts may have lines for the new topic. The audit waits until the host has
-    sealed the new topic or is retired."""
+    """If a topic is deleted and created again, the audit waits for each host that had sent to the
+    old topic. Each of these hosts may have lines for the new topic. The audit waits until the host
+    has sealed the new topic or is retired."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (

@@ -144,6 +144,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
+    assert ledger.rebuilding == 2 + 9  # messages that were read have to be read again
     assert not ledger.read_again()
     ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)
@@ -154,9 +155,9 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
 def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the audit topic was deleted and made again before the newer version's message arrived, the
-    program reads the new topic again from its start. A position in the old topic has no meaning for
-    the new topic."""
+    """If the audit topic was deleted and created again before the newer version's message arrived,
+    the program reads the new topic again from its start. A position in the old topic has no meaning
+    for the new topic."""
     ledger = Ledger(store)
     ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)

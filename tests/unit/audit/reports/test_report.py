@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from skidway.audit.counts.counts import Sums
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.standing import standing
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
 from skidway.audit.reports import report
@@ -67,7 +68,7 @@ REJECTS = Source("dc1", "cid", "logs.rejected", "rid")
 
 def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
     agent = AgentVerdict(7, "web1", Status.COMPLETE, (), {Place(Tier.HDFS, "/data"): counted})
-    warned = tuple(Finding(Status.COMPLETE, each) for each in warnings)
+    warned = tuple(Finding(Status.COMPLETE, each, Cause.REJECTED) for each in warnings)
     return BucketVerdict(source, 0, 60_000, Status.COMPLETE, (), True, (agent,), warnings=warned)
 
 
@@ -128,7 +129,7 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """If a time is no date of the calendar, the report shows it in milliseconds. Other producers
+    """If a time is not a date of the calendar, the report shows it in milliseconds. Other producers
     may send any number as a time."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"

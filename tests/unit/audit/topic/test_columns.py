@@ -37,8 +37,8 @@ SEALS = (
 
 
 def test_columns_are_the_sequence_they_were_made_of() -> None:
-    """Counts and seals in columns are equal to the values that they were made of: their number,
-    their order, each value, what rules left out, and the offsets of a seal."""
+    """Counts and seals in columns are equal to the values from which they were made: their number,
+    their order, each value, the records that rules left out, and the offsets of a seal."""
     for values, columns in ((COUNTS, CountColumns.of(COUNTS)), (SEALS, SealColumns.of(SEALS))):
         assert columns == values
         assert values == columns
@@ -50,7 +50,7 @@ def test_columns_are_the_sequence_they_were_made_of() -> None:
 
 
 def damaged(message: Message, part: str, **changes: Any) -> bytes:
-    """Encodes the message with some of the fields of one of its parts changed."""
+    """Encodes the message after changes to fields of one of its parts."""
     name, record = single_object.decode(encode(message))
     return single_object.encode(name, record | {part: record[part] | changes})
 
@@ -82,7 +82,8 @@ def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("index", [3, -1])
 def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
-    """If a rule, an offset or a count belongs to nothing in its message, the message is refused."""
+    """A message is refused if a filtered record, an offset or a count in it has an index that does
+    not exist in the message."""
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))
@@ -96,8 +97,8 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
 
 
 def test_a_source_that_nothing_names_is_refused() -> None:
-    """A message with counts names only source topics that have counts in it. Otherwise one message
-    could add thousands of topics to the audit."""
+    """A message is refused if it names a source topic without counts. Otherwise one message could
+    add thousands of topics to the audit."""
     sources = CountColumns.of(
         [*COUNTS, Count(replace(LOGS, topic="third"), 7, 0, 1, 1, 1, 1)]
     ).names

@@ -57,7 +57,7 @@ def test_a_head_says_what_the_whole_message_says(version: str) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
 def test_other_values_have_no_sort(value: bytes) -> None:
-    """A value that is no message of a tier has no head (the fields that can be read without
+    """A value that is not a message of a tier has no head (the fields that can be read without
     decoding the whole message). The reader then decodes the whole value to find out what it is."""
     assert sort_of(value) is None
 

@@ -84,8 +84,8 @@ def test_announcements_are_found_among_other_messages(message: Message) -> None:
 
 
 def test_a_damaged_announcement_is_refused() -> None:
-    """Bytes that are no message do not count as an announcement. An announcement whose last bytes
-    are missing is an error."""
+    """Bytes that are not a message do not count as an announcement. An announcement whose last
+    bytes are missing is an error."""
     assert messages.announcement_in(b"hello, audit") is None
     source = Source("main", "", "logs", "")
     header = messages.encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, source))[:10]

@@ -1,4 +1,4 @@
-"""How a program publishes its outbox, and how it finds its own newest message on the audit
+"""Tests how a program publishes its outbox, and how it finds its own newest message on the audit
 topic."""
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def test_damaged_messages_are_the_same_to_both_decoders(
 
 @pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
 def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
-    """Each single byte of a message may have any other value, and each number of bytes at the end
-    may be missing: both decoders agree."""
+    """Whatever single byte of a message is changed, and however many bytes at its end are missing,
+    both decoders agree."""
     value = encode(message)
     damaged = [value[:end] for end in range(len(value))]
     damaged += [
@@ -106,7 +106,7 @@ def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> No
 def test_the_generic_decoder_is_not_asked_for_usual_messages(
     message: Message, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fast decoder reads the messages of a healthy fleet itself."""
+    """The fast decoder reads the messages of a healthy fleet without the generic decoder."""
     value = encode(message)
     monkeypatch.setattr(messages, "decode", None)
     assert usual_messages.decode(value) == message

@@ -96,7 +96,7 @@ def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> No
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker is done, and the topic is made again
+    def finished() -> None:  # another broker is done, and the topic is created again
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

@@ -363,7 +363,7 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
     """A group with very many members is stored without the members. When the broker loads this
     group, the group has no members, and the broker stores it again as empty. Otherwise the omitted
-    members would count as active for ever."""
+    members would count as active forever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')

@@ -1,4 +1,4 @@
-"""How long a rebalance waits for members to join (KIP-134)."""
+"""Tests how long a rebalance waits for members to join (KIP-134)."""
 
 from __future__ import annotations
 

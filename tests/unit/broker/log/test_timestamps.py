@@ -74,7 +74,7 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
     """The maximum time in a batch's header may be later than the times of all its records. A
-    look-up then returns the batch's first offset, and does not search for ever."""
+    look-up then returns the batch's first offset, and does not search forever."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)

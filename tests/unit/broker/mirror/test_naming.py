@@ -1,5 +1,5 @@
-"""How a mirror records a gap in the settings of its topic. A gap is a range of offsets that the
-mirror lacks. The mirror never overwrites the gaps of other partitions and brokers."""
+"""Tests how a mirror records a gap in the settings of its topic. A gap is a range of offsets that
+the mirror lacks. The mirror never overwrites the gaps of other partitions and brokers."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """If the source gave a wrong topic id for a moment, mirroring of the topic goes on when the
+    """If the source gave a wrong topic id for a moment, mirroring of the topic continues when the
     source gives the right id again."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
@@ -257,7 +257,7 @@ def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
     """If the source returns an error instead of a topic's id, the topic is left out for the moment,
-    but not stopped. Its mirroring goes on when the source returns the id again."""
+    but not stopped. Its mirroring continues when the source returns the id again."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -270,7 +270,7 @@ def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
 
 def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld) -> None:
     """If a topic is deleted in the source, the mirror keeps the topic's records, and the status
-    shows that the topic is gone. The mirror goes on if the same topic comes back."""
+    shows that the topic is gone. The mirror continues if the same topic comes back."""
     topic = logs.source.topics.pop("logs")
     logs.round()
     assert "no topic logs any more" in logs.status["left_out"]["dc1.logs"]
@@ -308,7 +308,7 @@ def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
 
 def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
     """After a restart the mirror's last batch is compared with the source's. The batch is not
-    written a second time, and the mirror goes on."""
+    written a second time, and the mirror continues."""
     logs.start()
     fill(logs, 3)
     logs.round()
@@ -428,7 +428,7 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
     """If the source refuses fetches of a partition for a time, the partition is not stopped. The
-    mirror waits, and goes on when the source accepts fetches again."""
+    mirror waits, and continues when the source accepts fetches again."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -515,7 +515,7 @@ def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> No
 
 def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
     """A hole in the source's log, such as compaction leaves, is written down as a gap, and copying
-    goes on after the hole."""
+    continues after the hole."""
     fill(logs, 1)
     logs.source.log("logs").append(skip=4)
     fill(logs, 1)
@@ -536,7 +536,7 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror goes on. The status shows that nothing could be compared."""
+    batch, the mirror continues. The status shows that nothing could be compared."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -718,7 +718,7 @@ def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorl
 
 def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
     """If the mirror's own retention has deleted the whole log, there is no batch to compare with
-    the source's. The mirror goes on, and the status says that nothing could be compared."""
+    the source's. The mirror continues, and the status says that nothing could be compared."""
     log = logs.local.replicas[HERE].log
     log.roll(0)
     log.write()

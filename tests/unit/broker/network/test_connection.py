@@ -59,7 +59,7 @@ def test_an_empty_answer_lets_the_next_one_pass() -> None:
 
 
 def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
-    """When the socket accepts no more bytes, sending goes on later at the same byte. No byte is
+    """When the socket accepts no more bytes, sending continues later at the same byte. No byte is
     sent twice or left out."""
     data = [bytes([n]) * 7 for n in range(200)]
     for room in range(1, 40):

@@ -132,7 +132,7 @@ def test_a_parked_request_that_fails_at_its_deadline_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an exception is raised when a parked request (a request that waits for records) expires,
-    the request's connection is closed, and the broker goes on."""
+    the request's connection is closed, and the broker continues."""
     unlucky = core.connect()
     unlucky.send(fetch_frame(0, 1000))
     core.advance(0)
@@ -164,7 +164,7 @@ def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the end of a flush raises an exception, the broker does not know what is on disk. So the
-    partition stops and its requests get KAFKA_STORAGE_ERROR, but the broker goes on."""
+    partition stops and its requests get KAFKA_STORAGE_ERROR, but the broker continues."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))
@@ -225,10 +225,10 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """Answers behind a parked request (a request that waits for records) wait until this request is
-    answered. If so many answers wait that the connection is full, the connection no longer wakes
-    the loop. Requests that the client sends meanwhile are read after the waiting answers have been
-    sent."""
+    """On a connection with a parked request (a request that waits for records), later answers wait
+    until this request is answered. If so many answers wait that the connection is full, the
+    connection no longer wakes the loop. Requests that the client sends meanwhile are read after the
+    waiting answers have been sent."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

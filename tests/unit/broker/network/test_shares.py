@@ -78,8 +78,8 @@ def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
 
 
 def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
-    """A turn serves a limited number of connections, and the next turn goes on with the others. So
-    if a hundred connections wait, each is served once before any of them is served twice."""
+    """A turn serves a limited number of connections, and the next turn continues with the others.
+    So if a hundred connections wait, each is served once before any of them is served twice."""
     names = "".join(chr(200 + n) for n in range(100))
     shares, costs = joined(names), dict.fromkeys(names, 100)
     served: list[str] = []

@@ -107,7 +107,7 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     world: World, number: int
 ) -> None:
     """If a device fails before the first fsync of a flush, its directory goes offline, as it does
-    after a failed fsync. The flush is not repeated for ever."""
+    after a failed fsync. The flush is not repeated forever."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish(NothingSynced(number, "the file of leader epochs"))

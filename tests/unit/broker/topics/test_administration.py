@@ -357,7 +357,7 @@ def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
     """If a topic's retention.hold lists a group, the topic's records stay until the group has read
     them (the group "holds" the topic). The hold lasts at most the topic's retention.hold.max.ms, or
     the broker's default if the topic does not set it. If the setting is -1, the group holds the
-    topic for ever."""
+    topic forever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

@@ -96,7 +96,7 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
     """An audit topic that was deleted and created again is read from its start, even if the new
-    topic's end lies beyond the stored position. The position is stored with the id of its topic, so
+    topic's end is beyond the stored position. The position is stored with the id of its topic, so
     the loader notices the change."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
@@ -252,7 +252,7 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the loader's feed has read announcements of very many files, it forgets the announcements,
-    and begins anew at the positions of the newest loads. The tables that these loads have stored
+    and begins again at the positions of the newest loads. The tables that these loads have stored
     contain the forgotten files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()

@@ -117,7 +117,7 @@ def test_expired_offsets_fail_a_query(queried: Queried) -> None:
 @promise("5 query")
 def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
     """If records expire after the query was planned and before a task reads them, the task fails.
-    With `failOnDataLoss` false the task reads on at the beginning of the log."""
+    With `failOnDataLoss` false the task continues to read at the beginning of the log."""
     for number in range(4):
         queried.send(record(number))
     readers = {}

@@ -154,7 +154,7 @@ def test_a_stream_stops_at_a_topic_made_again(queried: Queried) -> None:
 @promise("5 query")
 def test_a_stream_stops_at_expired_offsets(queried: Queried) -> None:
     """If records expire before a stream has read them, the stream fails. With `failOnDataLoss`
-    false it reads on at the beginning of the log."""
+    false it continues to read at the beginning of the log."""
     queried.send(record(0))
     reader = stream(queried)
     lenient = stream(queried, failOnDataLoss="false")

@@ -15,8 +15,8 @@ import pytest
 
 from skidway.audit.counts import checksum
 from skidway.audit.output import StoreFailed
+from skidway.audit.output.column_types import column_schema, converted
 from skidway.kafka.columns import Origins
-from skidway.loader.reading.column_types import column_schema, converted
 from skidway.loader.reading.columns import OWN, PLACE, Records, file_schema, own_columns
 from skidway.loader.rewriting import group_rewrite
 from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rewritten
@@ -242,7 +242,7 @@ def with_column(data: bytes, name: str, values: pa.Array | None) -> bytes:
 
 def test_a_value_that_python_cannot_hold_stays_in_its_file(folder: Folder) -> None:
     """A timestamp beyond the year 9999, inside a nested record, is too large for Python. A file
-    with such a value stays as it is, and the rewriting goes on."""
+    with such a value stays as it is, and the rewriting continues."""
     texts = [
         schema({"name": "a", "type": {"type": "record", "name": name, "fields": [
             {"name": "t", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}]}})

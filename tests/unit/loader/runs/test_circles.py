@@ -119,7 +119,7 @@ def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, exp
     later get the same values as the rewritten rows."""
     loading.run()
     late = chain(1, 2, 3)
-    write(loading, late)  # written with the older schema, loaded with the newer
+    write(loading, late)  # the older schema wrote it, the newer loads it
     loading.versions.append(schema(newest))
     outcome = loading.run()
     assert (outcome.rows, outcome.rejects, outcome.problems) == (1, 0, [])

@@ -240,7 +240,7 @@ def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) 
 
 def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None:
     """An hour without rows is marked, too, if it ended recently, because a job that waits for the
-    mark must not wait for ever. Older hours without rows are not marked."""
+    mark must not wait forever. Older hours without rows are not marked."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS - back) for back in (1, 100)]
     loading.collector.complete_hours = set(hours)
     loading.run()

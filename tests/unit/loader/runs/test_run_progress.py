@@ -9,11 +9,12 @@ from prometheus_client import REGISTRY
 
 from skidway.loader.planning.plan import Planned, Slice
 from skidway.loader.runs.run_progress import COMPACT, LOAD, Figures, RunProgress
+from skidway.loader.slices.slice_load import NOT_ANNOUNCED
 from skidway.loader.state import layout
 from skidway.loader.state.run_notes import OwnNote
 from support.clock import ManualClock
-from support.loading import TOPIC
-from support.memory_loading import MemoryLoading
+from support.loading import TOPIC, Record
+from support.memory_loading import AGENT, MemoryLoading
 
 
 def sample(name: str, **labels: str) -> float:
@@ -58,6 +59,17 @@ def test_the_metrics_follow_the_run() -> None:
     assert sample("skidway_loader_run_records", topic=TOPIC) == 60
     assert sample("skidway_loader_run_expected_records", topic=TOPIC) == 60
     assert sample("skidway_loader_rows_total") - before == 60
+
+
+def test_the_metrics_count_rejects_by_their_reason() -> None:
+    """The metrics have the number of rejects of each topic and reason, so that an operator sees why
+    records did not become rows. A reject counts when its load is committed."""
+    loading, reason = MemoryLoading(), NOT_ANNOUNCED
+    loading.append(*(Record(AGENT, 9, at * 10, 10) for at in range(3)))
+    before = sample("skidway_loader_rejects_total", topic=TOPIC, reason=reason)
+    found = loading.run(announce_wait_ms=0)
+    assert found.reasons == {reason: 3}
+    assert sample("skidway_loader_rejects_total", topic=TOPIC, reason=reason) - before == 3
 
 
 def test_a_run_without_work_shows_nothing() -> None:

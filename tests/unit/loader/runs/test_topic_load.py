@@ -452,7 +452,7 @@ def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
 def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
     """A load publishes its counts in a delta (an audit message). The delta contains, for each
     bucket, the number of the previous delta that counted the bucket, and has the sender's next
-    number. So the chains of deltas go on across loads."""
+    number. So the chains of deltas continue across loads."""
     loading = MemoryLoading()
     for _ in range(2):
         loading.write(5)

@@ -273,7 +273,7 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice that lies inside a listed gap counts as completely read."""
+    """A slice that is inside a listed gap counts as completely read."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -454,8 +454,8 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last batch of a finished chunk (batches that are decoded together) is kept for the next
-    load to compare, even if the range ends with that chunk."""
+    """The result names the last batch that the slice read, even if the range ends with a finished
+    chunk (batches that are decoded together). The next load compares this batch with the log."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])

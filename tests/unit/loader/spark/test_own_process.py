@@ -131,7 +131,7 @@ def test_an_error_is_the_same_as_from_spark(error: SkidwayError) -> None:
 
 def test_an_unexpected_error_ends_only_its_load() -> None:
     """If a task raises an unexpected exception, the load fails with an error message, as it would
-    on Spark. The process and the other topics go on."""
+    on Spark. The process and the other topics continue."""
 
     def fails(_attempt: int) -> None:
         raise MemoryError("64 GB are too much")

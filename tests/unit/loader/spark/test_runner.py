@@ -36,7 +36,7 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
     )
 
     def collect() -> None:
-        for _ in range(3):  # the first requests come before the job is submitted
+        for _ in range(3):  # the runner cancels several times, first before Spark has the job
             if not cancelled.acquire(timeout=30):
                 return
         raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")

@@ -1,7 +1,7 @@
 """The table `buckets` has, for each bucket of event time, the number of the last delta (audit
 message) that counted it. The table is divided into spans (files of some hours), and a load reads
 and writes only the spans whose buckets it counts. Old spans are dropped, but a dropped bucket is
-never taken for a bucket that was never counted."""
+never mistaken for a bucket that was never counted."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_a_mirror_must_reach_what_seals_name() -> None:
 
 def test_a_closure_heard_again_changes_nothing() -> None:
     """After the closure of a file, the loader remembers the file for some time. After a crash, an
-    agent may send the closure again. This time then does not begin again."""
+    agent may send the closure again. The second closure does not extend this time."""
     closures = sealed()
     closures.close({FILE: CLOSED_MS + 5}, LATER_MS)
     assert closures.settled(LATER_MS) == [FILE]

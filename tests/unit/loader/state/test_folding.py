@@ -72,7 +72,7 @@ def test_objects_stay_few() -> None:
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
     """A loader may pause before its commit. Meanwhile another load may get its number, and the
     manifest with this number may be folded (replaced by a checkpoint) and deleted. When the paused
-    loader goes on, the store lets it create the manifest again, but the loader finds out that it
+    loader continues, the store lets it create the manifest again, but the loader finds out that it
     has lost the race."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
@@ -90,7 +90,7 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
     """A loader may pause before its commit. Meanwhile the manifest with the load's number may be
     folded (replaced by a checkpoint), and the start of another loader may delete the staged files.
-    When the paused loader goes on, it reports a lost race, and no damage."""
+    When the paused loader continues, it reports a lost race, and no damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -132,7 +132,7 @@ def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
 @promise("5 checkpoint")
 def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     """A loader may pause while it moves files. Meanwhile its manifest may be folded (replaced by a
-    checkpoint), and a later load may remove one of its files. When the paused loader goes on, it
+    checkpoint), and a later load may remove one of its files. When the paused loader continues, it
     ends without an error and changes nothing."""
     store = MemoryStore()
     loads(store, 11)

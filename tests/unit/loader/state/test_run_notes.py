@@ -87,7 +87,7 @@ def test_a_run_deletes_its_note(error: BaseException | None) -> None:
 
 
 def test_a_note_that_cannot_be_written_stops_nothing() -> None:
-    """If the note cannot be written to the output, the run goes on, and tries again ten seconds
+    """If the note cannot be written to the output, the run continues, and tries again ten seconds
     later."""
     store, clock = Counting(), ManualClock()
     with OwnNote(store, clock) as own:
@@ -133,7 +133,7 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """The notes' folder is next to the topics' folders. It is never taken for a topic, whether
+    """The notes' folder is next to the topics' folders. It is never mistaken for a topic, whether
     topics are chosen by a pattern or by name. A recount lists none of its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:

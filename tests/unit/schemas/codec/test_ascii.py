@@ -1,4 +1,4 @@
-"""Whether all bytes of a column are ASCII, so that its texts need no further check."""
+"""Tests whether all bytes of a column are ASCII, so that its texts need no further check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUES = st.lists(
 def test_a_slice_is_ascii_if_its_own_bytes_are(
     values: list[bytes | None], first: int, count: int
 ) -> None:
-    """Only the bytes of the slice count, and no row of an ASCII column is a fault."""
+    """Only the bytes of the slice matter. If all of them are ASCII, no row has a UTF-8 fault."""
     array = pa.array(values, pa.binary())[first : first + count]
     wanted = all(value is None or value.isascii() for value in array.to_pylist())
     assert is_ascii(array) == wanted

@@ -546,7 +546,7 @@ def test_no_rows_are_no_datums() -> None:
 
 
 def test_datums_of_a_large_array_are_read() -> None:
-    """Datums in a large_binary array, which some readers give, are decoded."""
+    """The codec also decodes datums from an array of the type large_binary."""
     codec = Codec(record(("a", "long")))
     decoded = codec.decode(pa.array([b"\x02"], pa.large_binary()))
     assert pc.sum(decoded.batch.column("a")).as_py() == 1

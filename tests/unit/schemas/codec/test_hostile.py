@@ -239,7 +239,7 @@ def test_names_do_not_make_a_large_text_of_a_small_datum(more: Any, words: str) 
 )
 def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
     """An array in several blocks is decoded by columns, and not one datum at a time. Go's library
-    hamba/avro writes such arrays, in blocks of a hundred items with their sizes."""
+    hamba/avro writes such arrays, in blocks of a hundred items. Each block has its size."""
     codec = Codec(schema_of(array("long")))
     before = counted("decode", "columns")
     decoded = codec.decode(pa.array([blocks] * 50))

@@ -1,4 +1,4 @@
-"""Datums can be encoded in pieces, which the caller joins."""
+"""The codec can encode datums in pieces, which the caller joins."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -
 
 
 def test_a_text_is_not_copied() -> None:
-    """The last piece of a schema with only a text has the memory of the column of texts."""
+    """If a schema has only one field, a text, the last piece uses the memory of the column of
+    texts."""
     column = pa.array(["some text", "another"])
     pieces, _ = Codec(TEXT).encode_pieces_checked(pa.record_batch({"a": column}))
     assert pieces[-1].buffers()[2].address == column.buffers()[2].address

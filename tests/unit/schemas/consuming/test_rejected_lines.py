@@ -105,5 +105,5 @@ def test_a_run_of_nul_bytes_is_not_whole() -> None:
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """Agents and readers agree on how much a line lacks at least if it was cut."""
+    """Agents and readers agree on the least number of bytes that a cut line lacks."""
     assert rejected.ENDS_MAX == ENDS_MAX

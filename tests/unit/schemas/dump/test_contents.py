@@ -46,8 +46,8 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """A DELETE_SUBJECT record softly deletes all versions of a subject up to a version number. A
-    CLEAR_SUBJECT record deletes the softly deleted versions for ever. A tombstone deletes one
+    """A DELETE_SUBJECT record soft-deletes all versions of a subject up to a version number. A
+    CLEAR_SUBJECT record permanently deletes the soft-deleted versions. A tombstone deletes one
     version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)

@@ -80,7 +80,7 @@ def test_a_registry_without_pages_is_read_once(
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
     """A registry shows the global mode READONLY_OVERRIDE for every subject, but a dump has this
     mode only as the global mode. If the dump had it as the mode of a subject, a registry that is
-    filled from the dump would keep it for this subject for ever."""
+    filled from the dump would keep it for this subject permanently."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

@@ -149,7 +149,7 @@ def test_csv_is_read_with_its_names() -> None:
 
 def test_csv_without_names_has_numbered_columns() -> None:
     """CSV without a header gets numbered columns if the caller says that the format is CSV.
-    Otherwise lines without a header are not taken for CSV."""
+    Otherwise lines without a header are not mistaken for CSV."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")
@@ -191,7 +191,7 @@ def test_logfmt_is_read() -> None:
     "log", ["apache", "hadoop", "hdfs", "linux", "openssh", "spark", "zookeeper"]
 )
 def test_logs_of_prose_are_told_apart(log: str) -> None:
-    """A log of sentences with commas is not taken for CSV."""
+    """A log of sentences with commas is not mistaken for CSV."""
     with (LOGS / f"{log}.log").open("rb") as file, pytest.raises(FormatUnknown, match="regular"):
         infer(read_lines(file), name=log)
 
@@ -269,8 +269,8 @@ def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
 
 
 def test_no_field_has_the_name_of_a_loaders_column() -> None:
-    """A member with the name of a column that loaded rows have beside the fields gets another field
-    name, and keeps its own as the alias. Members of nested objects keep their names."""
+    """If a member has the name of a column that the loader adds, its field gets another name, and
+    the member's name becomes an alias. Members of nested objects keep their names."""
     found = of({"@timestamp": 1, "timestamp": 2, "_HOST": "a", "dt": 3, "deep": {"_file": "x"}})
     fields = found.schema["fields"]
     assert [each["name"] for each in fields] == ["timestamp_2", "timestamp", "HOST", "dt_2", "deep"]
@@ -280,8 +280,8 @@ def test_no_field_has_the_name_of_a_loaders_column() -> None:
 
 
 def test_no_two_fields_differ_only_in_case() -> None:
-    """Of two members whose names differ only in case, the second gets another field name, because
-    the loader and Spark refuse such fields."""
+    """If the names of two members differ only in case, the field of the second member gets another
+    name, because the loader and Spark refuse fields whose names differ only in case."""
     fields = of({"userId": 1, "userid": "a", "deep": {"A": 1, "a": 2}}).schema["fields"]
     assert [each["name"] for each in fields] == ["userId", "userid_2", "deep"]
     assert fields[1]["aliases"] == ["userid"]

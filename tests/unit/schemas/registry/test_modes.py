@@ -212,8 +212,8 @@ def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
 
 
 def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Registry) -> None:
-    """A subject's level and mode stay until its last version is deleted for ever, as in Confluent's
-    registry since 8.1."""
+    """A subject's level and mode stay until its last version is deleted permanently, as in
+    Confluent's registry since 8.1."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("PUT", "/config/s", {"compatibility": "FULL"})

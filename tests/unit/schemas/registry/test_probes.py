@@ -111,7 +111,7 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
     """A request for the associations of topics with subjects gets 404, with error_code and message.
-    Serializers with default settings send this request first, and go on only after a 404."""
+    Serializers with default settings send this request first, and continue only after a 404."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 

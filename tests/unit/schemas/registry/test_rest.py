@@ -214,8 +214,8 @@ def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Regist
 
 
 def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
-    """A version is first deleted softly, and can then be deleted for ever. A deletion that is not
-    allowed gets Confluent's error code. A softly deleted schema can still be read by its id."""
+    """A version is first soft-deleted, and can then be deleted permanently. A deletion that is not
+    allowed gets Confluent's error code. A soft-deleted schema can still be read by its id."""
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)
@@ -372,7 +372,7 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
     registry: Registry, schema: Any, words: str
 ) -> None:
     """An invalid schema is refused with 42201 and an error message, because a schema that is
-    accepted stays for ever."""
+    accepted stays permanently."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": schema})
     assert (status, document["error_code"]) == (422, 42201)
     assert words in document["message"]

@@ -117,7 +117,8 @@ def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
 
 def test_what_another_registry_may_have_written_is_not_denied() -> None:
     """While the log cannot be reached, a request for an unknown id gets 503, because another
-    registry may have registered it. After a 404 the loader would reject good records for ever."""
+    registry may have registered it. After a 404 the loader would reject good records
+    permanently."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -171,7 +172,7 @@ def test_a_restarted_registry_knows_everything() -> None:
 
 
 def test_ids_of_deleted_schemas_are_not_used_again() -> None:
-    """If a schema is deleted for ever, its id is not given to another schema. If the schema is
+    """If a schema is deleted permanently, its id is not given to another schema. If the schema is
     registered again, it gets the same id."""
     shared = SharedLog()
     _, store = store_on(shared)

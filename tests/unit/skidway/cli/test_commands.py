@@ -109,7 +109,7 @@ def test_known_error_is_one_sentence(
 
 def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -> None:
     """After an unexpected exception the command prints a traceback and ends with status 70. Status
-    1 would be taken for a negative result of the command."""
+    1 would be mistaken for a negative result of the command."""
     assert main(["fake", "mistake"]) == 70
     assert "KeyError: 'x'" in capsys.readouterr().err
 

@@ -48,7 +48,7 @@ def test_looks_once_it_has_been_quiet() -> None:
 
 def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
     """A new member gets its share of the partitions. The former owner releases only this share, and
-    goes on reading its other partitions."""
+    continues to read its other partitions."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)

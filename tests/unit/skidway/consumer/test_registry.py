@@ -174,8 +174,8 @@ def test_offsets_that_others_wrote_are_understood(
 
 
 def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
-    """Each stream of each registered member is a reader. The streams of unregistered members are
-    not."""
+    """The readers of a group are the streams of its registered members. When a member is no longer
+    registered, its streams are not readers any more."""
     a, b = two
     assert set(a.registry.readers()) == {"a-0", "b-0"}
     b.registry.unregister("b")

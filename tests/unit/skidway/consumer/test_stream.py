@@ -129,7 +129,7 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
     """If auto_offset_reset is "none" and there is no committed offset, the consumer raises an error
-    that says what to do. As soon as an offset is set, the consumer can go on."""
+    that says what to do. As soon as an offset is set, the consumer can continue."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)
@@ -162,7 +162,7 @@ def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None
 def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
     """A member's lease is the time for which the member may rely on its ZooKeeper session. A member
     that has lost its connection to ZooKeeper returns records until its lease ends, and then waits.
-    When it is connected again, it goes on with the next record."""
+    When it is connected again, it continues with the next record."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.coordinators[0].break_off()

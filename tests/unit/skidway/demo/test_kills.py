@@ -15,10 +15,11 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """Before an agent sends bytes of a file, it writes an intent: a promise of the bytes that it
-    will send. The agent's position in the file moves on when the bytes are acknowledged. A killed
-    agent lost nothing if its positions have passed all its intents. The demo prints a sentence
-    about the kill, with the number of promised bytes that were not acknowledged."""
+    """Before an agent sends bytes of a file, it stores an intent, which says which bytes it is
+    going to send. The agent's position in the file advances when the bytes are acknowledged. A
+    killed agent lost nothing if, after its restart, its positions have passed all its intents. The
+    demo prints a sentence about the kill, with the number of bytes in intents that were not
+    acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -28,7 +29,8 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
     """The losses of an agent's kill are the bytes that the agent declares lost or uncertain, and
-    the promised bytes that no position has passed. Losses from before the kill are not counted."""
+    the bytes of intents that no position has passed. Losses from before the kill are not
+    counted."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10

@@ -82,8 +82,8 @@ def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
 
 def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
     r"""The ledger contains an escaped form of a file name that is not UTF-8, and the file is found
-    by this form. A name that really contains the four characters `\xff` is not taken for an escaped
-    name."""
+    by this form. A name that really contains the four characters `\xff` is not mistaken for an
+    escaped name."""
     for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
         path = tmp_path / os.fsdecode(name)
         path.write_bytes(b"x" * 100)
@@ -106,7 +106,7 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
     """A killed writer may leave a torn line (a line that is only partly written), which becomes a
-    row or a reject. So one surplus row is no fault. With two surplus rows the demo is
+    row or a reject. So one surplus row is not a fault. With two surplus rows the demo is
     incomplete."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete

@@ -20,8 +20,8 @@ def test_no_state_reads_as_empty(tmp_path: Path) -> None:
 
 
 def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
-    """The demo reads the acknowledged offsets and the intents (promises of the bytes that the agent
-    will send) from a database that the agent's own code created."""
+    """The demo reads the acknowledged offsets and the intents (the byte ranges that the agent
+    has promised to send) from a database that the agent's own code created."""
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
         state.execute("INSERT INTO offsets VALUES ('t', 1, 41)")

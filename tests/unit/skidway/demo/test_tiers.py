@@ -7,8 +7,8 @@ RECORDS = {tiers.BROKER: 800, tiers.MIRROR: 700, tiers.COUNTED: 600, tiers.ROWS:
 
 
 def test_tiers_are_shown_in_lines_and_bytes() -> None:
-    """Each tier is shown with its lines, its bytes, and the number of lines by which it is behind
-    the written lines. If only the lines or only the bytes of a tier are known, the other number is
+    """Each tier is shown with its lines, its bytes, and the number of written lines that it still
+    lacks. If only the lines or only the bytes of a tier are known, the other number is
     calculated from a line's mean length."""
     written, agent, broker, *_, rows = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     assert (written.lines, written.bytes, written.behind) == (1_000, 100_000.0, 0)

@@ -106,7 +106,7 @@ def test_other_formats_are_refused(magic: int) -> None:
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 48])
 def test_impossible_lengths_do_not_loop(length: int) -> None:
     """If a batch's length is too small for a header, CorruptBatch is raised, and the reader does
-    not loop for ever."""
+    not loop forever."""
     sealed = bytearray(batch.seal(encoded()))
     sealed[8:12] = length.to_bytes(4, "big", signed=True)
     with pytest.raises(CorruptBatch, match="length"):

@@ -602,3 +602,14 @@ def test_origins_past_int64_are_none() -> None:
         )
     )
     assert [row[4] for row in found] == [None, (0, 0, 0, 0)]
+
+
+def test_the_last_origin_needs_no_decoding() -> None:
+    """The origin of a batch's last record is read from the end of the batch's bytes. If the last
+    record has no origin, or if its last header is another header, the batch has no last origin."""
+    times = np.array([1, 2], np.int64)
+    values = pa.array([b"a", b"b"], pa.binary())
+    rows = [(7, 3, 0, 2), (7, 3, 2, 5)]
+    for origins, expected in ((origins_of(rows), origin.Origin(*rows[1])), (None, None)):
+        raw = seal(encode(values, times, origins=origins))
+        assert columns.last_origin(unpack(raw)) == expected

@@ -1,4 +1,4 @@
-"""Values that are encoded from pieces become the same records as values that were joined before."""
+"""Values that are given as pieces become the same records as values that were joined before."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_pieces_become_the_records_of_the_joined_values(
 
 
 def test_rows_of_pieces_are_taken_from_every_column() -> None:
-    """Some rows of pieces, by slice or by number, are the same rows of every column."""
+    """If rows of pieces are chosen, by a slice or by their numbers, the same rows of every column
+    are chosen."""
     pieces = Pieces(b"!", (pa.array([b"a", b"bb", b"c"]), pa.array([b"1", b"2", b"33"])))
     for rows in (slice(1, 3), np.array([1, 2])):
         taken = pieces.take(rows)

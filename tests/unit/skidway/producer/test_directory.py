@@ -45,7 +45,7 @@ def directory(cluster: Cluster) -> Directory:
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
     """If the brokers do not answer, they are asked only once about a topic that is already known.
-    After that the known partitions of the topic are used, so that senders can go on filling the
+    After that the known partitions of the topic are used, so that senders can continue filling the
     buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)

@@ -235,7 +235,8 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_missing_key_without_a_file_says_where_a_file_was_looked_for(tmp_path: Path) -> None:
-    """If a program's settings lack a key because nobody named a file, the error says so."""
+    """If a program's settings lack a key, and nobody named a configuration file, the error says
+    where the program looked for a file."""
     with pytest.raises(ConfigurationRefused) as refused:
         load(Agent, None, program="agent", directory=tmp_path)
     assert str(refused.value) == (

@@ -48,8 +48,8 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("agent", [0, -1, 99])
 def test_a_loss_of_an_agent_that_nobody_knows_is_judged(agent: int) -> None:
-    """A message may name any agent in a loss. The bucket of the loss is lost, and no such message
-    ends the audit."""
+    """A loss may name any agent, even an unknown agent. The bucket of the loss is lost, and the
+    message does not make the audit fail."""
     said = delta(AGENT, 3, losses=(replace(LOSS, agent=agent),))
     assert verdict([*good(), said, seal(AGENT, 4, DUE, 3)]).status is Status.LOST
 

@@ -1,4 +1,4 @@
-"""What a seal of an agent proves, and what its last word (its final seal) proves."""
+"""Tests what a seal of an agent proves, and what its last word (its final seal) proves."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """After a topic was deleted and made again, a seal of the new topic also seals the old topic.
-    So open buckets of the old topic become complete or incomplete. If lines of a bucket arrive
-    after the newest seal, the bucket stays open."""
+    """After a topic was deleted and created again, a seal of the new topic also seals the old
+    topic. So open buckets of the old topic become complete or incomplete. If lines of a bucket
+    arrive after the newest seal, the bucket stays open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
@@ -148,9 +148,9 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
-    """After a topic was deleted and made again, an agent may count lines in the new topic without a
-    seal for it. Then the agent's last word (final seal) on the old topic is not valid for the new
-    topic."""
+    """After a topic was deleted and created again, an agent may count lines in the new topic
+    without a seal for it. Then the agent's last word (final seal) on the old topic is not valid for
+    the new topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
@@ -168,7 +168,7 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
-    """If an agent has counted only rejected lines of a topic that was made again, it has sent
+    """If an agent has counted only rejected lines of a topic that was created again, it has sent
     something for the new topic. So its last word (final seal) on the old topic is not valid for the
     new topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))

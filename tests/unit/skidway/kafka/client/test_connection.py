@@ -156,7 +156,7 @@ def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None
 
 def test_a_broker_without_the_api(connection: Connection, peer: Peer) -> None:
     """If the broker does not support any version of a call's API, only this call fails, and other
-    calls go on."""
+    calls continue."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, ProduceCall(1, 100, []), 40.0)
     peer.agree({ApiKey.API_VERSIONS: VersionRange(0, 3), ApiKey.PRODUCE: VersionRange(0, 9)})

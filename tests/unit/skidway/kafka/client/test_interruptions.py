@@ -1,5 +1,5 @@
 """After an interruption, for example a lost connection, a reader must check its topic again before
-it goes on, because the topic may have been deleted and created again. A batch is "unbroken" if
+it continues, because the topic may have been deleted and created again. A batch is "unbroken" if
 there was no interruption between it and the partition's previous batch."""
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """An interruption of all partitions counts for the next batch of each partition, even if this
-    batch comes on the same connection as the batch before it."""
+    """After an interruption of all partitions, the next batch of each partition is not unbroken,
+    even if it comes on the same connection as the batch before it."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

@@ -370,7 +370,7 @@ def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
 def test_everything_else_is_tried_again(code: int) -> None:
     """After an error about a missing topic or a missing permission, and after an error with an
-    unknown code, a batch is sent again for ever. So no line is given up."""
+    unknown code, a batch is sent again and again, without a limit. So no line is given up."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(20):

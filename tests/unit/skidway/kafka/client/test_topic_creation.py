@@ -42,7 +42,7 @@ def test_a_topic_is_there_once_it_was_created() -> None:
 
 
 def test_an_existing_topic_stays_as_it_is() -> None:
-    """If a topic exists, its number of partitions and its configs stay."""
+    """If a topic exists, its number of partitions and its settings stay the same."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create("a", 2, {"retention.ms": "5"})
     client = cast(Client, MemoryClient(cluster, clock))
@@ -52,7 +52,8 @@ def test_an_existing_topic_stays_as_it_is() -> None:
 
 
 def test_the_wait_for_a_leader_is_bounded() -> None:
-    """If a topic gets no leader in time, the program gets one sentence that names the topic."""
+    """If a topic gets no leader within the time limit, the program gets an error of one sentence
+    that names the topic."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create("a", 0)
     client = cast(Client, MemoryClient(cluster, clock))

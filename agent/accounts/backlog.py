@@ -1,0 +1,245 @@
+"""Tells the audit which bytes of the files are not safe yet, since when, and how long the files
+will stay.
+
+Bytes are safe when a broker has acknowledged them, or when they are set apart. The agent notes at
+each telling how far a file reached. So it knows, to within TELL_EVERY_S, since when the first
+unsafe byte is there. Of a file that had unsafe bytes when it was first looked at, it knows only
+that they are no younger than the last write.
+
+The life of a file ends when the agent sees that it has no name any more or, if the agent had closed
+it, with its last write, or an hour before the hourly look that no longer found it. The shortest of
+the last lives in a directory is how long the other files of the directory are expected to stay,
+unless the setting `deleted.after.ms` says it. For a file that is older, no time is left. The same
+holds for a file that has no name any more: the agent has it open, and it is lost when the agent
+ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.host import shown
+from skidway.agent.files.tracking import FORGET_AFTER_S, Tracker
+from skidway.agent.values.found import UnopenedFile
+from skidway.agent.values.tracked import FileState, TrackedFile
+from skidway.audit.topic.backlog import (
+    FILES_MAX,
+    KIND,
+    Backlog,
+    FileBacklog,
+    TopicBacklog,
+    body_of,
+    bounded,
+    urgency,
+)
+from skidway.audit.topic.messages import Sender
+from skidway.audit.topic.notes import Note
+
+TELL_EVERY_S: Final = 30.0
+LIVES_MAX: Final = 8
+DIRECTORIES_MAX: Final = 1_000
+REACHES_MAX: Final = 16
+
+Limit = Callable[[TrackedFile], int | None]
+"""The position up to which a file is read; None if all of it is read."""
+
+
+class Backlogs:
+    """Owns what was noted of the files' ends and lives, and tells the audit when it is due."""
+
+    def __init__(self, sender: Sender, mail: Mail, tracker: Tracker, handles: Handles) -> None:
+        self._sender = sender
+        self._mail = mail
+        self._tracker = tracker
+        self._handles = handles
+        self._lives = Lives()
+        self._ended: set[int] = set()
+        self._reaches: dict[int, list[tuple[int, int]]] = {}
+        self._tell_at = 0.0
+        self._told: Backlog | None = None
+        self._last_id = 0
+
+    def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
+        """Notes how long these files lived, which a look no longer found."""
+        for tracked in files:
+            if not tracked.is_deleted:
+                written_ms = (tracked.changed_ns or 0) // 1_000_000
+                self._end(tracked, max(written_ms, now_ms - round(FORGET_AFTER_S * 1000)))
+            self._ended.discard(tracked.file)
+
+    def tell(self, limit_of: Limit, number: int, now: float, now_ms: int) -> None:
+        """Tells what is not safe, if it is time to do so. number: the last number that was used for
+        deltas and seals. While an earlier note waits to be published, and while there is nothing
+        new to tell, it tells nothing.
+        """
+        if now < self._tell_at or self._mail.has(self._last_id):
+            return
+        self._tell_at = now + TELL_EVERY_S
+        found = self._look(limit_of, now_ms)
+        if found == self._told:
+            return
+        self._told, sender = found, self._sender
+        self._last_id = self._mail.stage(
+            Note(
+                KIND,
+                sender.producer,
+                sender.host,
+                sender.cluster,
+                sender.epoch,
+                number,
+                now_ms,
+                body_of(found),
+            )
+        )
+
+    def _end(self, tracked: TrackedFile, end_ms: int) -> None:
+        begin_ms = _begin_ms(tracked)
+        if begin_ms is not None and tracked.file not in self._ended:
+            self._ended.add(tracked.file)
+            self._lives.end(_directory(tracked.birth.path), end_ms - begin_ms)
+
+    def _look(self, limit_of: Limit, now_ms: int) -> Backlog:
+        before, self._reaches = self._reaches, {}
+        unread: dict[str, int] = {}
+        unacknowledged: dict[str, int] = {}
+        files: dict[str, list[FileBacklog]] = {}
+        for tracked in self._tracker.files.values():
+            if tracked.is_deleted:
+                self._end(tracked, now_ms)
+            read, end = _ends(tracked, limit_of)
+            if end <= tracked.position:
+                continue
+            topic = tracked.birth.topic
+            unread[topic] = unread.get(topic, 0) + end - read
+            unacknowledged[topic] = unacknowledged.get(topic, 0) + read - tracked.position
+            reaches = then(before.get(tracked.file), tracked, end, now_ms)
+            self._reaches[tracked.file] = reaches
+            path = shown(tracked.location) or tracked.birth.path
+            size, loss_ms = end - tracked.position, self._loss_ms(tracked, now_ms)
+            found = FileBacklog(path, size, reaches[0][1], loss_ms)
+            files.setdefault(topic, []).append(found)
+        for file in self._tracker.unopened:
+            if file.may_begin and file.found.size > 0:
+                unread[file.topic] = unread.get(file.topic, 0) + file.found.size
+                files.setdefault(file.topic, []).append(self._unopened(file, now_ms))
+        return bounded(
+            _topic(topic, unread.get(topic, 0), unacknowledged.get(topic, 0), each)
+            for topic, each in files.items()
+        )
+
+    def _unopened(self, file: UnopenedFile, now_ms: int) -> FileBacklog:
+        path, born_ns = shown(file.found.path), file.found.born_ns
+        begin_ms = None if born_ns is None else born_ns // 1_000_000
+        loss_ms = self._deleted_ms(file.topic, path, begin_ms, now_ms)
+        return FileBacklog(path, file.found.size, begin_ms, loss_ms)
+
+    def _loss_ms(self, tracked: TrackedFile, now_ms: int) -> int | None:
+        if self._is_nameless(tracked):
+            return now_ms
+        birth = tracked.birth
+        return self._deleted_ms(birth.topic, birth.path, _begin_ms(tracked), now_ms)
+
+    def _deleted_ms(self, topic: str, path: str, begin_ms: int | None, now_ms: int) -> int | None:
+        kept_ms = self._kept_ms(topic, path)
+        if begin_ms is None or kept_ms is None:
+            return None
+        return max(begin_ms + kept_ms, now_ms)
+
+    def _kept_ms(self, topic: str, path: str) -> int | None:
+        """How long a file stays after its birth; None if neither a setting nor an earlier file of
+        the directory says it."""
+        said = [
+            each.deleted_after_ms
+            for each in self._tracker.sources
+            if each.topic == topic and each.deleted_after_ms is not None
+        ]
+        return min(said) if said else self._lives.shortest(_directory(path))
+
+    def _is_nameless(self, tracked: TrackedFile) -> bool:
+        """Whether the file has lost its last name. Only files that left their path are asked."""
+        handle = self._handles.held(tracked.file) if tracked.rotated else None
+        try:
+            return tracked.is_deleted or (handle is not None and not handle.status().links)
+        except OSError:
+            return False
+
+
+class Lives:
+    """How long the last deleted files of each directory lived (ms)."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[str, deque[int]] = OrderedDict()
+
+    def end(self, directory: str, life_ms: int) -> None:
+        """Notes the life of a deleted file. A negative life, of a clock that was set back, says
+        nothing."""
+        if life_ms < 0:
+            return
+        self._found.setdefault(directory, deque(maxlen=LIVES_MAX)).append(life_ms)
+        self._found.move_to_end(directory)
+        if len(self._found) > DIRECTORIES_MAX:
+            self._found.popitem(last=False)
+
+    def shortest(self, directory: str) -> int | None:
+        """The shortest of the last lives; None if no file of the directory was seen to go."""
+        found: Sequence[int] = self._found.get(directory, ())
+        return min(found, default=None)
+
+
+def then(
+    before: list[tuple[int, int]] | None, tracked: TrackedFile, end: int, now_ms: int
+) -> list[tuple[int, int]]:
+    """The positions up to which an unsafe file was known to reach, each with the time of this
+    knowledge, the oldest first. All of them are above the file's durable position."""
+    if before is None:
+        changed_ns = tracked.changed_ns
+        written_ms = now_ms if changed_ns is None else min(now_ms, changed_ns // 1_000_000)
+        return [(end, written_ms)]
+    found = [each for each in before if each[0] > tracked.position]
+    if not found or end > found[-1][0]:
+        found.append((end, now_ms))
+    if len(found) > REACHES_MAX:  # bytes between two neighbours count as old as the older ones
+        pairs = zip(found[:-1:2], found[1::2], strict=False)
+        found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
+    return found
+
+
+def _topic(
+    topic: str, unread: int, unacknowledged: int, files: Sequence[FileBacklog]
+) -> TopicBacklog:
+    oldest = [x.oldest_ms for x in files if x.oldest_ms is not None]
+    losses = [x.loss_ms for x in files if x.loss_ms is not None]
+    worst = tuple(sorted(files, key=urgency)[:FILES_MAX])
+    oldest_ms, loss_ms = min(oldest, default=None), min(losses, default=None)
+    return TopicBacklog(topic, unread, unacknowledged, oldest_ms, loss_ms, worst)
+
+
+def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
+    """The position up to which the file was read, and the position up to which it has bytes for
+    this agent."""
+    read = max(tracked.read_position, tracked.promised, tracked.position)
+    if tracked.state is FileState.CLOSED:
+        return tracked.position, tracked.position
+    if tracked.length is not None:
+        return tracked.length, tracked.length
+    limit = limit_of(tracked)
+    end = tracked.size if limit is None else min(tracked.size, limit)
+    return read, max(end, read)
+
+
+def _begin_ms(tracked: TrackedFile) -> int | None:
+    """When the file was made; None if it is not known, or if the file id names only a later content
+    of the file."""
+    birth = tracked.birth
+    if birth.born_ns is None or birth.predecessor is not None:
+        return None
+    return birth.born_ns // 1_000_000
+
+
+def _directory(path: str) -> str:
+    return os.path.dirname(path)

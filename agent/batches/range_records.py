@@ -1,0 +1,67 @@
+"""The records that a drawn range becomes. All functions are pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.agent.batches.records import Int64s
+from skidway.audit.counts.content import content_sums
+from skidway.audit.topic.sample import SamplePart
+from skidway.kafka.source import Source
+from skidway.schemas import wire
+
+RECORDS_MAX: Final = 1_000
+"""A sample tells the sums of at most this many records of a range, so that its message stays below
+20 KiB. Others of a period's ranges tell more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRecords:
+    """Records of one topic that a range becomes. values: with the schema's id before the datum."""
+
+    source: Source
+    first: Int64s
+    length: Int64s
+    times: Int64s
+    values: pa.BinaryArray
+
+
+def window(
+    records: Sequence[RangeRecords], begin: int, end: int, lot: int, limit: int = RECORDS_MAX
+) -> tuple[int, int]:
+    """The bytes whose records are told: all of [begin, end), or a part with `limit` records, which
+    the lot chooses."""
+    firsts = sorted(first for each in records for first in each.first.tolist())
+    if len(firsts) <= limit:
+        return begin, end
+    at = lot % (len(firsts) - limit + 1)
+    behind = firsts[at + limit] if at + limit < len(firsts) else end
+    return (begin if at == 0 else firsts[at]), behind
+
+
+def parts(records: Iterable[RangeRecords], begin: int, end: int) -> tuple[SamplePart, ...]:
+    """What a sample tells of the records that begin in [begin, end)."""
+    found = (_part(each, begin, end) for each in records)
+    return tuple(sorted(filter(None, found), key=lambda each: each.source.topic))
+
+
+def _part(records: RangeRecords, begin: int, end: int) -> SamplePart | None:
+    chosen = np.flatnonzero((begin <= records.first) & (records.first < end))
+    if not len(chosen):
+        return None
+    chosen = chosen[np.argsort(records.first[chosen], kind="stable")]
+    ids, datums = wire.split(records.values.take(pa.array(chosen)))
+    times = records.times[chosen]
+    return SamplePart(
+        records.source,
+        int(ids[0]),
+        int(times.min()),
+        int(times.max()),
+        tuple(records.first[chosen].tolist()),
+        tuple(content_sums(times, records.length[chosen], datums)),
+    )

@@ -1,0 +1,52 @@
+"""The rules that say which lines become one record, as settings and recipes contain them. The
+module `multiline` joins the lines.
+
+The settings import this module before anybody knows whether they need Arrow. So the module does not
+import Arrow, which takes long to load.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from skidway.dataclass import dataclass
+
+START: Final = "start"
+CONTINUATION: Final = "continuation"
+END: Final = "end"
+
+TRACES: Final = {
+    "java": (
+        r"^[ \t]+at |^[ \t]+\.\.\. \d+ |^[ \t]*(?:Caused by|Suppressed): "
+        r"|^[ \t]*\[CIRCULAR REFERENCE"
+        r"|^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)[\w$]*(?:: .*)?$"
+    ),
+    "python": (
+        r"^[ \t]|^Traceback \(most recent call last\):$|^$"
+        r"|^(?:During handling of the above exception|The above exception was the direct cause)"
+        r"|^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit|StopIteration)(?:: .*)?$"
+        r"|^(?:\w+\.)+[A-Z]\w*(?:: .*)?$"
+    ),
+    "go": (
+        r"^goroutine \d+ .*:$|^[ \t]+\S+\.(?:go|s):\d+|^created by |^\[signal |^exit status \d+$|^$"
+        r"|^[\w./*()\[\]{}%-]+\.[\w.*()\[\]{}-]+\(.*\)$|^panic\(.*\)$|^[ \t]+(?:panic: |/)"
+    ),
+    "ruby": r"^[ \t]+from |^[ \t]+\d+: from |^[ \t]*[^ \t:]+:\d+:in [`'][^']*'$",
+    "dotnet": (
+        r"^[ \t]+at |^[ \t]*---> |^[ \t]*--- End of "
+        r"|^(?:\w+\.)+\w*Exception(?: \(0x[0-9A-Fa-f]+\))?(?:: .*)?$"
+    ),
+    "indented": r"^[ \t]",
+}
+"""For each language, which lines of a stack trace belong to the line before them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How lines are joined. A rule is stored in a recipe. So it contains the pattern, and not the
+    name of a language, whose pattern may differ in another version of the agent.
+    """
+
+    kind: Literal["start", "continuation", "end"]
+    pattern: str
+    lines_max: int

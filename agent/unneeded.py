@@ -1,0 +1,44 @@
+"""Leaves out the parts of Arrow that an agent never uses, so that it starts sooner and needs less
+memory.
+
+pandas: if it is installed, Arrow imports it, which would take 40 MB.
+
+pyarrow.vendored.docscrape: Arrow reads the documentation of its functions with this module in order
+to put new documentation together, which takes about 15 ms and a megabyte. If Arrow no longer has
+this module, nothing changes.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Final
+
+DOCSCRAPE: Final = "pyarrow.vendored.docscrape"
+
+
+def leave_out() -> None:
+    """Makes later imports of Arrow do without these parts. Call it before Arrow is imported."""
+    sys.meta_path.insert(0, _WithoutPandas())
+    if "pyarrow.compute" not in sys.modules:
+        module = types.ModuleType(DOCSCRAPE)
+        module.NumpyDocString = _NoDocumentation  # type: ignore[attr-defined]
+        sys.modules[DOCSCRAPE] = module
+
+
+class _NoDocumentation(dict[str, list[object]]):
+    """Stands for documentation that describes no parameter."""
+
+    def __init__(self, _text: str) -> None:
+        super().__init__(Parameters=[])
+
+
+class _WithoutPandas:
+    """Makes each import of pandas fail as if pandas were not installed. An entry None in
+    sys.modules would also make these imports fail, but Cython mishandles such an entry.
+    """
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Refuses pandas, and leaves all other modules to other finders."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not for agents", name=fullname)

@@ -1,0 +1,30 @@
+"""A range of a file that was drawn to be made into records once more (see agent/sampling)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.agent.values.intents import Intent
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An intent that the checkpoint has passed, so that brokers have its records.
+
+    period: the begin (ms) of the period in which the checkpoint passed it. period_ms: the length of
+    the period. rank: the range's lot; the least lots of a period are drawn.
+    count: how many ranges were drawn in the period; 0 as long as the period has not ended.
+    number: the range's number among them, from 1; 0 as long as the period has not ended.
+    """
+
+    period: int
+    period_ms: int
+    rank: int
+    intent: Intent
+    count: int = 0
+    number: int = 0
+
+    @property
+    def order(self) -> tuple[int, int, int, int]:
+        """Sorts the ranges of a state: oldest period first, then by lot."""
+        return self.period, self.rank, self.intent.file, self.intent.first

@@ -1,0 +1,104 @@
+"""Since when each place has the count of a bucket that it has now, by the audit's clock. So if a
+place has all records of the bucket, this is when it first had all of them.
+
+The history notes it while it notes verdicts. A bucket that ended before the collector started is
+left out, because its records may have arrived long before. Only the newest days are noted, and what
+is older than the history keeps is deleted with it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+SCHEMA = """
+CREATE TABLE arrivals (bucket INTEGER, source INTEGER, bucket_ms INTEGER, tier TEXT, place TEXT,
+    count INTEGER, time_ms INTEGER, PRIMARY KEY (bucket, source, bucket_ms, tier, place)
+) WITHOUT ROWID
+"""
+NOTED_MS = 3 * 86_400_000
+KEPT_MAX = 20_000
+"""Of so many buckets, the last counts are in memory, so that nothing is written if they stay."""
+
+Key = tuple[Source, int, int]
+Counts = tuple[tuple[str, str, int], ...]
+
+
+class Arrival(NamedTuple):
+    """The number of records of a place, and since when it has them."""
+
+    records: int
+    time_ms: int
+
+
+class Arrivals:
+    """The table of one connection. began_ms: when the collector started."""
+
+    def __init__(self, database: sqlite3.Connection, began_ms: int) -> None:
+        self._database = database
+        self._began_ms = began_ms
+        self._known: OrderedDict[Key, Counts] = OrderedDict()
+
+    def changed(self, found: Sequence[BucketVerdict], now_ms: int) -> list[tuple[Key, Counts]]:
+        """The counts of those of these buckets whose counts changed."""
+        changed = []
+        for verdict in found:
+            key = (verdict.source, verdict.bucket, verdict.bucket_ms)
+            counts = _counts(verdict)
+            if verdict.bucket < now_ms - NOTED_MS or self._known.get(key) == counts:
+                continue
+            changed.append((key, counts))
+        return changed
+
+    def write(self, source: int, key: Key, counts: Counts, now_ms: int) -> None:
+        """Notes the counts of a bucket, in the caller's transaction. source: the id of the topic.
+        The time of a count that stays does not change."""
+        _, bucket, bucket_ms = key
+        if bucket + bucket_ms >= self._began_ms:
+            self._database.executemany(
+                "INSERT OR IGNORE INTO arrivals VALUES (?, ?, ?, ?, ?, ?, ?)",
+                ((bucket, source, bucket_ms, *each, now_ms) for each in counts),
+            )
+        self._database.executemany(
+            "UPDATE arrivals SET count = ?, time_ms = ? WHERE (bucket, source, bucket_ms, tier,"
+            " place) = (?, ?, ?, ?, ?) AND count != ?",
+            (
+                (count, now_ms, bucket, source, bucket_ms, tier, place, count)
+                for tier, place, count in counts
+            ),
+        )
+        self._known[key] = counts
+        self._known.move_to_end(key)
+        if len(self._known) > KEPT_MAX:
+            self._known.popitem(last=False)
+
+    def read(self, source: int, bucket: int, bucket_ms: int) -> dict[tuple[Tier, str], Arrival]:
+        """What is known of a bucket, by tier and name of the place."""
+        rows = self._database.execute(
+            "SELECT tier, place, count, time_ms FROM arrivals"
+            " WHERE (bucket, source, bucket_ms) = (?, ?, ?)",
+            (bucket, source, bucket_ms),
+        )
+        return {(Tier(tier), place): Arrival(*rest) for tier, place, *rest in rows}
+
+    def delete(self, oldest_ms: int, count_max: int) -> None:
+        """Deletes some rows of buckets that begin before this time, in the caller's transaction."""
+        self._database.execute(
+            "DELETE FROM arrivals WHERE (bucket, source, bucket_ms, tier, place) IN (SELECT bucket,"
+            " source, bucket_ms, tier, place FROM arrivals WHERE bucket < ? LIMIT ?)",
+            (oldest_ms, count_max),
+        )
+
+
+def _counts(verdict: BucketVerdict) -> Counts:
+    return tuple(
+        (place.tier.value, place.name, sums.count)
+        for place, sums in verdict.places().items()
+        if sums is not None and sums.count
+    )

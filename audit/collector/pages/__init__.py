@@ -1,0 +1,20 @@
+"""What the dashboard's pages show. For each page, a function without I/O makes a *view model*
+(tables, a grid, sentences) from facts. The package web renders view models as HTML, JSON and CSV.
+
+    facts       what all pages are made of: the standing, the hours, the evidence, the history
+    words       verdicts, times, durations and sizes as people read them
+    table       a table with a caption, and its rows for programs
+    pace        how long buckets take until they are complete, and how old the oldest open one is
+    risk        records that only the first tiers have, and hosts whose agents have sent no recent
+                seal
+    rejects     which share of a topic was rejected, with an example
+    grid        topics by time: minutes, hours or days
+    overview    the first page: a summary of all of these
+    topics, hosts, loads, mirrors    a page each
+    bucket      one cell: the flow through the tiers, why, what next, the history
+    search      finds topics, hosts, senders and reasons by text
+
+The pages take verdicts from the standing (the last verdicts on all buckets), which the collector's
+thread has made. Only the page of a bucket and the list of buckets make verdicts when they are asked
+for: on at most PAGE_BUCKETS buckets of one topic, or on the newest buckets of all topics.
+"""

@@ -1,0 +1,237 @@
+"""The page of a bucket, and the list of buckets. The page shows the flow of the records through the
+tiers, why the bucket is not complete and what to do next, its history, and its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from skidway.audit.collector.arrivals import Arrival
+from skidway.audit.collector.pages import words
+from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
+from skidway.audit.collector.pages.why import Why, accepted, whys
+from skidway.audit.counts.counts import Sums
+from skidway.audit.explanation.explanation import Explanation
+from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
+from skidway.audit.judgement.verdicts_of_agents import GravestFirst
+from skidway.audit.reports import report
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+PAGE_BUCKETS = 60
+AGENTS_SHOWN = 100
+"""The page of a bucket shows at most this many hosts, those that are not complete first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the flow. count: None if the place never reported the topic. short: how many
+    records it lacks of those that the place with most records has; negative if it has more than the
+    first. latency: how long after the bucket's end the place first had all of them, in words; "" if
+    it lacks some, or if nobody knows it."""
+
+    tier: str
+    place: str
+    count: int | None
+    short: int
+    bytes: int
+    rejects: int
+    repeats: int
+    is_retired: bool
+    latency: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPage:
+    """One bucket. alike: how many buckets after it have the same causes, so that one acceptance
+    covers them all. latency: how long after its end it was first complete, in words. changes: the
+    history, the oldest first."""
+
+    name: str
+    bucket: int
+    bucket_ms: int
+    status: str
+    word: str
+    steps: tuple[Step, ...]
+    whys: tuple[Why, ...]
+    alike: int
+    accepted: tuple[str, ...]
+    latency: str
+    changes: tuple[str, ...]
+    agents: Table
+    filtered: Table
+
+
+def bucket_page(
+    verdict: BucketVerdict,
+    name: str,
+    now_ms: int,
+    explanations: Sequence[Explanation],
+    alike: int = 0,
+    complete_ms: int | None = None,
+    changes: Sequence[str] = (),
+    arrivals: Mapping[tuple[Tier, str], Arrival] = MappingProxyType({}),
+    explained: BucketVerdict | None = None,
+) -> BucketPage:
+    """The page of one bucket. complete_ms: when it was first complete, as far as the history knows;
+    changes: what the history says. arrivals: since when the places have their counts. explained:
+    the verdict with the agents that are explained, if it has more."""
+    explained = explained or verdict
+    return BucketPage(
+        name,
+        verdict.bucket,
+        verdict.bucket_ms,
+        words.colour(verdict),
+        words.word(verdict),
+        tuple(steps(verdict, arrivals)),
+        whys(explained, explanations),
+        alike,
+        accepted(explained),
+        _latency(verdict, complete_ms, now_ms),
+        tuple(changes),
+        agents_table(verdict, len(explained.agents)),
+        filtered_table(verdict),
+    )
+
+
+def steps(verdict: BucketVerdict, arrivals: Mapping[tuple[Tier, str], Arrival]) -> Iterable[Step]:
+    """The places in the order in which records pass through them."""
+    end = verdict.bucket + verdict.bucket_ms
+    found = sorted(verdict.places().items(), key=lambda x: (list(Tier).index(x[0].tier), x[0].name))
+    most = max((sums.count for _, sums in found if sums is not None), default=0)
+    for place, sums in found:
+        tier = place.tier.value.lower()
+        is_whole = sums is not None and sums.count >= most
+        if sums is None:
+            yield Step(tier, place.name, None, most, 0, 0, 0, place.is_retired)
+        else:
+            yield Step(
+                tier, place.name, sums.count, most - sums.count, sums.bytes, sums.rejects,
+                sums.repeats, place.is_retired,
+                _after(arrivals.get((place.tier, place.name)), sums, end) if is_whole else "",
+            )  # fmt: skip
+
+
+def _after(arrival: Arrival | None, sums: Sums, end_ms: int) -> str:
+    """An arrival of another count is older than the verdict."""
+    if arrival is None or arrival.records != sums.count:
+        return ""
+    after_ms = arrival.time_ms - end_ms
+    return f"after {words.duration(after_ms / 1000)}" if after_ms > 0 else "before its end"
+
+
+def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
+    """A row for each agent with the count of each place, agents that are not complete first.
+    explained: of how many agents the page explains the findings, if not of all."""
+    agents, count = GravestFirst(verdict.agents), len(verdict.agents)
+    note = ""
+    if explained is not None and explained < count:
+        note = f"The causes above are those of the {explained:,} gravest of {count:,} hosts."
+    places = sorted(verdict.places(), key=lambda x: (list(Tier).index(x.tier), x.name))
+    return Table(
+        "agents",
+        "What each place counted of each agent",
+        (
+            Column("host", "Host"),
+            Column("agent", "Agent", rank=4),
+            Column("verdict", "Verdict"),
+            *(Column(_place_key(x), _place_title(x, places), "number") for x in places),
+            Column("why", "Why", rank=2),
+        ),
+        Rows(agents, lambda x: _agent_row(x, places)),
+        shown_max=AGENTS_SHOWN,
+        note=note,
+        title="By host",
+    )
+
+
+def buckets_table(
+    found: Sequence[BucketVerdict], names: Mapping[Source, str], tiers: Sequence[Tier]
+) -> Table:
+    """A row for each bucket, the newest first."""
+    return Table(
+        "buckets",
+        "Buckets, the newest first",
+        (
+            Column("topic", "Topic"),
+            Column("bucket", "Bucket", "time"),
+            Column("verdict", "Verdict"),
+            *(Column(x.value.lower(), x.value.lower(), "number", 2) for x in tiers),
+            Column("why", "Why"),
+        ),
+        tuple(_bucket_row(x, names[x.source], tiers) for x in reversed(found)),
+        empty="No bucket with records here.",
+        shown_max=PAGE_BUCKETS * 20,
+    )
+
+
+def _bucket_row(verdict: BucketVerdict, name: str, tiers: Sequence[Tier]) -> tuple[Cell, ...]:
+    href = words.link("/buckets", topic=name, bucket=verdict.bucket)
+    return (
+        Cell(name, href=words.link("/buckets", topic=name)),
+        Cell(words.moment(verdict.bucket), verdict.bucket, href),
+        Cell(words.word(verdict), status=words.colour(verdict)),
+        *(_count(verdict.count(tier)) for tier in tiers),
+        Cell(report.reasons_text(verdict.words), list(verdict.words)),
+    )
+
+
+def _count(count: int | None) -> Cell:
+    return Cell("never reported") if count is None else Cell(f"{count:,}", count)
+
+
+def _agent_row(agent: AgentVerdict, places: Sequence[Place]) -> tuple[Cell, ...]:
+    found = [(place, agent.sums.get(place)) for place in places]
+    most = max((sums.count for _, sums in found if sums is not None), default=0)
+    return (
+        Cell(agent.host + (" (retired)" if agent.retired else ""), agent.host),
+        Cell(str(agent.agent), agent.agent),
+        Cell(agent.status.word, status=agent.status.word),
+        *(_agent_count(sums, most, is_retired=place.is_retired) for place, sums in found),
+        Cell("; ".join(agent.reasons), list(agent.reasons)),
+    )
+
+
+def _agent_count(sums: Sums | None, most: int, *, is_retired: bool) -> Cell:
+    if sums is None:
+        return Cell("never reported")
+    is_short = sums.count < most and not is_retired
+    return Cell(f"{sums.count:,}", sums.count, status=Status.INCOMPLETE.word if is_short else "")
+
+
+def _place_key(place: Place) -> str:
+    return f"{place.tier.value.lower()} {place.name}".strip()
+
+
+def _place_title(place: Place, places: Sequence[Place]) -> str:
+    """The tier, and the place's name if the tier has several places."""
+    is_alone = sum(x.tier is place.tier for x in places) == 1
+    title = place.tier.value.lower() if is_alone else _place_key(place)
+    return title + (" (retired)" if place.is_retired else "")
+
+
+def filtered_table(verdict: BucketVerdict) -> Table:
+    """A row for each rule of the agents that left out records."""
+    return Table(
+        "filtered",
+        "Left out by rules of the agents",
+        (
+            Column("rule", "Rule"),
+            Column("records", "Records", "number"),
+            Column("bytes", "Bytes", "number"),
+        ),
+        tuple(
+            (Cell(x.rule), Cell(f"{x.records:,}", x.records), Cell(f"{x.bytes:,}", x.bytes))
+            for x in verdict.filtered
+        ),
+    )
+
+
+def _latency(verdict: BucketVerdict, complete_ms: int | None, now_ms: int) -> str:
+    end = verdict.bucket + verdict.bucket_ms
+    if complete_ms is not None:
+        return f"First complete {words.duration((complete_ms - end) / 1000)} after its end."
+    if verdict.status is Status.COMPLETE:
+        return "Complete; the history does not say since when."
+    return f"Not complete {words.duration((now_ms - end) / 1000)} after its end."

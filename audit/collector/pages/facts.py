@@ -1,0 +1,75 @@
+"""The facts from which all pages are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from skidway.audit.collector.history_store import Completion
+from skidway.audit.collector.pages.pace import Pace, paces
+from skidway.audit.collector.risks import Kept, backlogs, kept
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.judgement.clocks import Clocks, present_ms
+from skidway.audit.judgement.hosts import HostState
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.sender_states import SenderState, sender_states
+from skidway.audit.judgement.standing import Standing, TopicStanding
+from skidway.audit.reports.topic_names import topic_names
+from skidway.audit.topic.backlog import Backlog
+from skidway.audit.topic.notes import Note
+from skidway.kafka.source import Source
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts at one moment. Derived values are computed when a page first asks for them, and
+    then cached in the object, so this class has no slots.
+
+    standing: the last judgement of all buckets. blocks: the last judgement of each hour.
+    evidence: everything but the buckets. completions: when the buckets of the last day were first
+    complete, the newest first; None without a history. notes: the newest of each sender.
+    """
+
+    standing: Standing
+    blocks: Mapping[int, Standing]
+    evidence: Evidence
+    policy: Policy
+    now_ms: int
+    completions: Sequence[Completion] | None = None
+    hosts: Sequence[HostState] = ()
+    clocks: Clocks = field(default_factory=Clocks)
+    notes: Sequence[Note] = ()
+
+    @cached_property
+    def names(self) -> Mapping[Source, str]:
+        """The topics' names, as reports print them."""
+        return topic_names(topic.source for topic in self.standing.topics)
+
+    @cached_property
+    def topics(self) -> tuple[TopicStanding, ...]:
+        """All topics except the topics of rejects."""
+        found = self.standing.topics
+        return tuple(x for x in found if not x.source.topic.endswith(REJECTED_SUFFIX))
+
+    @cached_property
+    def backlogs(self) -> Mapping[int, tuple[Note, Backlog]]:
+        """What each agent told of its unsafe bytes."""
+        return backlogs(self.notes)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """How long the clusters keep the records of topics."""
+        return kept(self.notes)
+
+    @cached_property
+    def senders(self) -> list[SenderState]:
+        """The state of each sender of counts."""
+        now_ms = present_ms(self.evidence, self.policy, self.now_ms)
+        return sender_states(self.evidence, self.policy, now_ms)
+
+    @cached_property
+    def paces(self) -> Mapping[Source, Pace]:
+        """How fast the buckets of each topic become complete."""
+        return paces(self.standing.topics, self.completions, self.policy, self.now_ms)

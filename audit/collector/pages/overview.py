@@ -1,0 +1,97 @@
+"""The first page: the verdict, how complete and fresh the topics are, what is at risk, which hosts
+are silent, what was rejected, how far behind the topics are, and a grid of the topics' buckets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from skidway.audit.collector.pages import rejects, risk, topics, words
+from skidway.audit.collector.pages.facts import Facts
+from skidway.audit.collector.pages.grid import Grid, grid
+from skidway.audit.collector.pages.hosts import silent_table
+from skidway.audit.collector.pages.table import Table, document
+from skidway.audit.judgement.standing import Standing
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.reports import clock_report, host_report, report
+
+SHOWN = 6
+"""A table of the first page shows at most this many rows; its own page has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A sentence about all buckets, and the gravest status of the buckets that somebody should look
+    at."""
+
+    sentence: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The first page. alarms: the result of the function `alarms`. tables: in the order in which
+    the page shows them."""
+
+    headline: Headline
+    alarms: tuple[str, ...]
+    tables: tuple[Table, ...]
+    grid: Grid
+
+
+def overview(facts: Facts, unit: str, until: int | None) -> Overview:
+    """The first page, with a grid of minutes, hours or days."""
+    return Overview(
+        headline(facts.standing),
+        alarms(facts),
+        (
+            topics.freshness_table(facts, SHOWN),
+            risk.table(facts),
+            silent_table(facts, SHOWN),
+            rejects.table(facts, shown_max=SHOWN),
+            topics.lag_table(facts, SHOWN),
+        ),
+        grid(facts, unit, until),
+    )
+
+
+def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, Any]:
+    """The same for programs."""
+    found = overview(facts, unit, until)
+    newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
+    return {
+        **report.document(facts.standing, newest),
+        "hosts": host_report.summary(facts.hosts),
+        "clocks": clock_report.document(facts.clocks),
+        **document(found.tables),
+        "by": unit,
+        "grid": found.grid.table().records(),
+    }
+
+
+def alarms(facts: Facts) -> tuple[str, ...]:
+    """Sentences about recounts that differ, clocks that are wrong, and hosts that share a name."""
+    return (
+        *(
+            f"The newest recount of {facts.names[topic.source]} in {x.output}, on {x.host}, found: "
+            f"{report.reasons_text(x.reasons)}. Next: skidway audit why {facts.names[topic.source]}"
+            for topic in facts.standing.topics
+            for x in topic.recounts
+            if not x.is_good
+        ),
+        *clock_report.sentences(facts.clocks),
+        *host_report.namesakes_sentences(facts.hosts),
+    )
+
+
+def headline(found: Standing) -> Headline:
+    """The headline of a page about these topics. A recount that differs from the counts is as grave
+    as a tier with missing records."""
+    differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
+    overdue = [*(status for status, count in found.overdue.items() if count), *differ]
+    status = max(overdue, default=Status.COMPLETE).word
+    if not overdue:
+        is_complete = found.by_status.get(Status.COMPLETE, 0) > 0
+        is_complete &= not found.unjudged
+        status = words.WARNED if found.warned else status if is_complete else Status.OPEN.word
+    return Headline(report.sentence(found), status)

@@ -1,0 +1,183 @@
+"""What is at risk: bytes that only a host has, records that a later tier does not have yet, and
+hosts for whose lines nobody has vouched.
+
+What is lost first comes first. After the rows with a known time of loss come the others, the oldest
+first, because logs are rotated and segments expire in the order of their age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skidway.audit.collector.pages import words
+from skidway.audit.collector.pages.facts import Facts
+from skidway.audit.collector.pages.hosts import next_step
+from skidway.audit.collector.pages.table import Cell, Column, Table
+from skidway.audit.collector.risks import HostRisk, TierRisk, host_risks, tier_risks
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.hosts import HostState, HostStatus
+from skidway.audit.judgement.verdict import Place
+from skidway.audit.topic.messages import Tier
+
+SHOWN = 6
+UNSEALED_MS = 60_000
+"""If the lines of a host are not covered by a seal for `lateness.ms` and this time, the table names
+the host."""
+
+COLUMNS = (
+    Column("what", "What"),
+    Column("left", "Time left", "time"),
+    Column("bytes", "Bytes", "number"),
+    Column("since", "Since", "time", 3),
+    Column("lacking", "Not yet in", rank=4),
+    Column("records", "Records", "number", 4),
+    Column("where", "Lies only", "path", 2),
+    Column("command", "Next", "code"),
+)
+
+_COMMANDS = {
+    Tier.BROKER: "systemctl status 'skidway-audit-count@*'",
+    Tier.MIRROR: "skidway mirror status",
+    Tier.HDFS: "skidway load status",
+}
+
+Row = tuple[Cell, ...]
+Order = tuple[bool, int]
+
+
+def table(facts: Facts) -> Table:
+    """The rows of what is at risk, what is lost first before all others."""
+    found = [*_tier_rows(facts), *_host_rows(facts)]
+    found.sort(key=lambda x: x[0])
+    rebuilding = facts.evidence.rebuilding
+    return Table(
+        "at_risk",
+        "Not yet in every tier, or not vouched for: what is lost first, then the oldest",
+        COLUMNS,
+        tuple(row for _, row in found),
+        empty=f"Not known: {reasons.of_rebuilding(rebuilding)}."
+        if rebuilding
+        else "Nothing: every tier has what the newest minutes have, and every host has vouched.",
+        shown_max=SHOWN,
+        note=_unsafe_words(facts),
+    )
+
+
+def unproven(facts: Facts) -> list[HostState]:
+    """The expected hosts whose newest seal is too old; the oldest seal comes first. A host that
+    never sent a seal comes before all others. The list is empty while the store is being rebuilt,
+    because the store may not have the newest seals yet."""
+    if facts.evidence.rebuilding:
+        return []
+    limit = facts.now_ms - facts.policy.lateness_ms - UNSEALED_MS
+    late = [x for x in facts.hosts if x.expected and (x.sealed_until or 0) < limit]
+    return sorted(late, key=lambda x: x.sealed_until or 0)
+
+
+def _tier_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
+    for found in tier_risks(facts.topics, facts.policy, facts.kept):
+        yield _order(found.loss_ms, found.since), _tier_row(facts, found)
+
+
+def _host_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
+    """The topics of hosts with unsafe bytes, then the hosts that do not vouch and have told no such
+    topic."""
+    if facts.evidence.rebuilding:
+        return
+    named = set()
+    for found in host_risks(facts.hosts, facts.backlogs, facts.now_ms):
+        named.add((found.host.cluster, found.host.host))
+        since = found.topic.oldest_ms or found.host.sealed_until or 0
+        yield _order(found.topic.loss_ms, since), _backlog_row(facts, found)
+    for state in unproven(facts):
+        if (state.cluster, state.host) not in named:
+            yield _order(None, state.sealed_until or 0), _host_row(facts, state)
+
+
+def _order(loss_ms: int | None, since: int) -> Order:
+    return loss_ms is None, since if loss_ms is None else loss_ms
+
+
+def _tier_row(facts: Facts, found: TierRisk) -> Row:
+    name = facts.names[found.source]
+    return (
+        Cell(name, href=words.link("/buckets", topic=name)),
+        _left(found.loss_ms, facts.now_ms),
+        Cell(words.size(found.bytes), found.bytes),
+        Cell(words.near(found.since, facts.now_ms), found.since),
+        Cell(", ".join(x.value.lower() for x in found.tiers)),
+        Cell(f"{found.records:,}", found.records),
+        Cell("" if found.holder is None else _place_words(found.holder)),
+        Cell(_COMMANDS[found.tiers[0]]),
+    )
+
+
+def _backlog_row(facts: Facts, found: HostRisk) -> Row:
+    """If the host was not heard since the agent told its bytes, it may have more of them by now."""
+    topic, state = found.topic, found.host
+    since = topic.oldest_ms
+    path = topic.files[0].path if topic.files else ""
+    is_old = state.status in (HostStatus.SILENT, HostStatus.BEHIND)
+    return (
+        Cell(f"{found.cluster}.{topic.topic} on {state.host}", href=_link(state)),
+        _left(topic.loss_ms, facts.now_ms),
+        Cell(f"{'≥ ' if is_old else ''}{words.size(topic.bytes)}", topic.bytes),
+        Cell("unknown" if since is None else words.near(since, facts.now_ms), since),
+        Cell("broker"),
+        Cell("unknown"),
+        Cell(f"{state.host}: {path}" if path else state.host),
+        Cell(_command(state)),
+    )
+
+
+def _host_row(facts: Facts, state: HostState) -> Row:
+    since = state.sealed_until
+    return (
+        Cell(f"host {state.host}", href=_link(state)),
+        _left(None, facts.now_ms),
+        Cell("unknown" if not _has_told(facts, state) else "none told"),
+        Cell("never vouched" if since is None else words.near(since, facts.now_ms), since),
+        Cell("unknown"),
+        Cell("unknown"),
+        Cell(state.host),
+        Cell(_command(state)),
+    )
+
+
+def _has_told(facts: Facts, state: HostState) -> bool:
+    """Whether all agents of a host that is heard told their backlogs."""
+    is_heard = state.status not in (HostStatus.SILENT, HostStatus.BEHIND, HostStatus.NEVER_HEARD)
+    return is_heard and all(x.agent in facts.backlogs for x in state.agents)
+
+
+def _left(loss_ms: int | None, now_ms: int) -> Cell:
+    if loss_ms is None:
+        return Cell("not known")
+    left_s = (loss_ms - now_ms) / 1000
+    return Cell("none" if left_s <= 0 else words.duration(left_s), round(max(left_s, 0)))
+
+
+def _unsafe_words(facts: Facts) -> str:
+    """All bytes that agents have told, also those of the last seconds."""
+    expected = {x.agent for state in facts.hosts if state.expected for x in state.agents}
+    told = [found.bytes for agent, (_, found) in facts.backlogs.items() if agent in expected]
+    silent = len(expected) - len(told)
+    said = f"Bytes that no broker has acknowledged yet: {words.size(sum(told))} on"
+    said += f" {words.counted(sum(1 for x in told if x), 'host')}"
+    return said + (f"; {words.counted(silent, 'agent')} did not tell." if silent else ".")
+
+
+def _place_words(place: Place) -> str:
+    return "hosts" if place.tier is Tier.AGENT else f"{place.tier.value.lower()} {place.name}"
+
+
+def _link(state: HostState) -> str:
+    return words.link("/hosts", q=state.host)
+
+
+def _command(state: HostState) -> str:
+    """The command to run. For a host that does not report, it is the same command as in the table
+    of silent hosts."""
+    if state.status in (HostStatus.SILENT, HostStatus.NEVER_HEARD):
+        return next_step(state)
+    return f"on {state.host}: skidway agent state show"

@@ -1,0 +1,131 @@
+"""A table as people and programs read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. key: its name for programs. kind: "" for text, "number", "time", "path" or "code"
+    (a command). rank: 1 if every window shows it, up to 4 if only wide ones do, and not beside
+    other tables."""
+
+    key: str
+    title: str
+    kind: str = ""
+    rank: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. value: the value for programs, if it differs from the text. status: the verdict
+    that gives the cell its colour and glyph; "" for a plain cell. points: the values of a small
+    line chart, oldest first."""
+
+    text: str = ""
+    value: Any = None
+    href: str = ""
+    status: str = ""
+    points: tuple[float, ...] = ()
+
+    @property
+    def for_programs(self) -> Any:
+        """The value, or the text if there is none."""
+        return self.text or None if self.value is None else self.value
+
+
+class Rows(Sequence[tuple[Cell, ...]]):
+    """The rows of a table that may have thousands of them. A row is made when somebody asks for
+    it."""
+
+    def __init__(self, things: Sequence[Any], row: Callable[[Any], tuple[Cell, ...]]) -> None:
+        self._things = things
+        self._row = row
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Cell, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[Cell, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[Cell, ...] | Sequence[tuple[Cell, ...]]:
+        if isinstance(index, slice):
+            return tuple(map(self._row, self._things[index]))
+        return self._row(self._things[index])
+
+    def __iter__(self) -> Iterator[tuple[Cell, ...]]:
+        return map(self._row, self._things)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. key: its name for programs. empty: the sentence for a table without rows. more: how
+    many rows the page leaves out; `rows` has all rows. note: a sentence below the table. title: the
+    heading, if it differs from the key."""
+
+    key: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Cell, ...]]
+    empty: str = ""
+    shown_max: int = 500
+    href: str = ""
+    note: str = ""
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The heading above the table."""
+        return self.title or self.key.replace("_", " ").capitalize()
+
+    @property
+    def shown(self) -> Sequence[tuple[Cell, ...]]:
+        """The rows that the page shows."""
+        return self.rows[: self.shown_max]
+
+    @property
+    def more(self) -> int:
+        """How many rows the page leaves out."""
+        return max(len(self.rows) - self.shown_max, 0)
+
+    def records(self, begin: int = 0, count: int | None = None) -> list[dict[str, Any]]:
+        """The rows for programs: all of them, or `count` of them from row `begin` on. If a cell has
+        a status, the key with `_status` has it."""
+        end = len(self.rows) if count is None else begin + count
+        return [self._record(row) for row in self.rows[begin:end]]
+
+    def _record(self, row: tuple[Cell, ...]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column, cell in zip(self.columns, row, strict=True):
+            found[column.key] = cell.for_programs
+            if cell.status:
+                found[f"{column.key}_status"] = cell.status
+        return found
+
+
+def csv_text(table: Table) -> str:
+    """The table as CSV (RFC 4180) with a header. A text that a spreadsheet would interpret as a
+    formula gets an apostrophe in front."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([column.key for column in table.columns])
+    writer.writerows([_plain(x.for_programs) for x in row] for row in table.rows)
+    return out.getvalue()
+
+
+def document(tables: Iterable[Table]) -> dict[str, Any]:
+    """Several tables for programs, by name."""
+    return {table.key: table.records() for table in tables}
+
+
+def _plain(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

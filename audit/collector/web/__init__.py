@@ -1,0 +1,23 @@
+"""The dashboard shows verdicts as pages, as JSON and as CSV. It only reads the ledger.
+
+    /                 the first page; ?by=minute|hour|day ?until=
+    /buckets          a list of buckets, or one bucket; ?topic= ?until= ?bucket=
+    /topics /hosts /loads /mirrors /rejects     a page each; /hosts takes ?q=
+    /search           ?q=
+    /<page>.json      the same for programs; the first page is /index.json
+    /<page>.csv       one table of the page, by default its first; ?table=
+    /history.json     the history of verdicts, see `history_answers`
+    /complete.json, /hours.json    for programs that wait for whole hours, see `hours`
+
+The address of a page determines what the page shows, so people can share addresses. Times in
+addresses are ms since 1970.
+
+    query        reads the parameters of an address
+    rendering    the templates, the style sheet and the script
+    answers      renders view models as HTML, JSON and CSV, and sets the headers
+    dashboard    the routes; collects the facts for each request
+
+The pages need no script. If the browser runs scripts, /live.js fetches the page again every few
+seconds and replaces its content; without scripts, the page reloads itself. The content security
+policy allows only our own style sheet and script. The templates escape text from outside.
+"""

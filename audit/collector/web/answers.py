@@ -1,0 +1,61 @@
+"""Makes answers: HTML, JSON and CSV, with the headers that all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from skidway.audit.collector.pages.table import Table, csv_text
+from skidway.audit.collector.web.rendering import SCRIPT, STYLE
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_KEPT = HEADERS | {"Cache-Control": "max-age=300"}
+
+
+def html(text: str) -> Response:
+    """A page."""
+    return HTMLResponse(text, headers=HEADERS)
+
+
+def json(document: dict[str, Any]) -> Response:
+    """A document for programs."""
+    return JSONResponse(document, headers=HEADERS)
+
+
+def csv(tables: Sequence[Table], key: str | None) -> Response:
+    """The table with this key; without a key, the first table."""
+    found = next((x for x in tables if key in (None, x.key)), None)
+    if found is None:
+        known = ", ".join(x.key for x in tables)
+        raise HTTPException(400, f"table must be one of {known}")
+    named = {"Content-Disposition": f'attachment; filename="{found.key}.csv"'}
+    return Response(csv_text(found), media_type="text/csv", headers=HEADERS | named)
+
+
+def style(request: Request) -> Response:
+    """The style sheet."""
+    return Response(STYLE, media_type="text/css", headers=_KEPT)
+
+
+def script(request: Request) -> Response:
+    """The script."""
+    return Response(SCRIPT, media_type="text/javascript", headers=_KEPT)
+
+
+def failure(request: Request, error: Exception) -> Response:
+    """A response with one sentence about the error."""
+    if isinstance(error, HTTPException):
+        return PlainTextResponse(str(error.detail) + "\n", error.status_code, headers=HEADERS)
+    return PlainTextResponse(f"{error}\n", 503, headers=HEADERS)

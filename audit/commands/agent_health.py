@@ -1,0 +1,44 @@
+"""Asks the agent of this host for its health."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+from skidway.errors import UsageError
+
+DEFAULT_URL = "http://127.0.0.1:9101/health"
+ANSWER_WITHIN_S = 2
+ANSWER_BYTES_MAX = 1 << 20
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --agent-health."""
+    parser.add_argument(
+        "--agent-health", metavar="URL", default=DEFAULT_URL,
+        help=f"/health of this host's agent, if there is one ({DEFAULT_URL})",
+    )  # fmt: skip
+
+
+def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
+    """The JSON document of /health, with the name of this host as key; empty if no agent answers
+    here. Raises UsageError if `url` is not a URL."""
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"--agent-health {url!r} is not a URL like {DEFAULT_URL}.")
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWER_WITHIN_S) as answer:  # noqa: S310 - http
+            said = answer.read(ANSWER_BYTES_MAX)
+    except urllib.error.HTTPError as error:  # an unhealthy agent answers 503
+        said = error.read(ANSWER_BYTES_MAX)
+    except OSError:
+        return {}
+    try:
+        document = json.loads(said)
+    except ValueError:
+        return {}
+    return {socket.gethostname(): document} if isinstance(document, dict) else {}

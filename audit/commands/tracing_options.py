@@ -1,0 +1,155 @@
+"""The common options of `skidway audit trace`, `find` and `sample`: where to look."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from skidway.audit.commands import options
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.output import Output, open_output
+from skidway.audit.settings import AuditSettings
+from skidway.audit.tracing import host_files, logs
+from skidway.audit.tracing.host_files import HostState
+from skidway.audit.tracing.logs import SiteCluster
+from skidway.audit.tracing.site import Site
+from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.topics import REFUSED_TIMEOUT_MS
+from skidway.clock import Clock
+from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
+from skidway.kafka.client import Client
+from skidway.schemas.consuming.asking import add_registry_option, registry
+from skidway.schemas.consuming.values import Values
+
+AGENT_CONFIG = options.DIRECTORY / "agent.yml"
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """Adds --bootstrap-server, --store, --cluster, --output, --agent-config and --registry, and the
+    options of settings and of --json."""
+    add_config_options(parser)
+    add_json_option(parser)
+    options.add_where(parser)
+    parser.add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="also look into this cluster, the source or a mirror; may be repeated",
+    )
+    parser.add_argument(
+        "--output", metavar="DIR|hdfs://HOST:PORT/DIR", help="also look into the loader's output"
+    )
+    parser.add_argument(
+        "--agent-config",
+        type=Path,
+        metavar="FILE",
+        help=f"settings of the agent of this host ({AGENT_CONFIG}, if it can be read)",
+    )
+    options.add_topic(parser)
+    add_registry_option(parser)
+
+
+@contextmanager
+def opened(
+    args: argparse.Namespace,
+    clock: Clock,
+    host: str | None,
+    topics_of: Callable[[Ledger], Collection[str]],
+) -> Iterator[Site]:
+    """Opens everything that the options name. host: the host of the line; its files are read if it
+    is this host, or if --agent-config is given. topics_of: the names of source topics whose logs
+    are needed, from the evidence."""
+    settings = options.settings_of(args)
+    output = None if args.output is None else _output(args.output)
+    with ExitStack() as stack:
+        ledger = options.ledger_of(args, settings, clock)
+        stack.callback(ledger.close)
+        wanted = topics_of(ledger)
+        clusters = [_cluster(stack, each, wanted) for each in _addresses(args, settings)]
+        yield Site(
+            ledger.lines,
+            _distinct(clusters),
+            output,
+            _tiers(settings, clusters, output),
+            _host_state(args, host),
+            socket.gethostname(),
+        )
+
+
+def decoder(args: argparse.Namespace) -> Callable[[bytes], str]:
+    """Returns a function that shows a record's value: as JSON by its schema, or as plain text."""
+    client, is_named = registry(args)
+    values = Values(client, _note, is_named=is_named)
+
+    def decode(value: bytes) -> str:
+        return values.read(pa.array([value], pa.binary()))[0].line.decode("utf-8", "replace")
+
+    return decode
+
+
+def _note(sentence: str) -> None:
+    print(f"note: {sentence}", file=sys.stderr)
+
+
+def _output(url: str) -> Output:
+    try:
+        return open_output(url)
+    except ConfigurationRefused as error:
+        raise UsageError(f"{error}.") from error
+
+
+def _addresses(args: argparse.Namespace, settings: AuditSettings | None) -> list[str]:
+    named: list[str] = list(args.cluster)
+    if args.bootstrap_server is not None:
+        named.insert(0, args.bootstrap_server)
+    elif settings is not None:
+        named.insert(0, settings.bootstrap_servers)
+    return list(dict.fromkeys(named))
+
+
+def _cluster(stack: ExitStack, address: str, wanted: Collection[str]) -> SiteCluster:
+    client = Client(
+        address,
+        request_timeout_ms=options.REQUEST_TIMEOUT_MS,
+        refused_timeout_ms=REFUSED_TIMEOUT_MS,
+    )
+    stack.enter_context(client)
+    return logs.look(client, wanted)
+
+
+def _distinct(clusters: list[SiteCluster]) -> list[SiteCluster]:
+    """Removes duplicates: two options may name different brokers of the same cluster."""
+    return list({each.name: each for each in reversed(clusters)}.values())
+
+
+def _tiers(
+    settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
+) -> tuple[str, ...]:
+    """The tiers that must have a line: the tiers in the settings or, without settings, the tiers
+    that options name."""
+    if settings is not None:
+        return tuple(tier for tier in settings.tiers if tier != "agent")
+    return () if output is None else (logs.BROKER, "hdfs")
+
+
+def _host_state(args: argparse.Namespace, host: str | None) -> HostState | None:
+    config: Path | None = args.agent_config
+    if config is None:
+        if host != socket.gethostname() or not os.access(AGENT_CONFIG, os.R_OK):
+            return None
+        config = AGENT_CONFIG
+    try:
+        return host_files.ask(config)
+    except SkidwayError as error:
+        if args.agent_config is not None:
+            raise
+        _note(f"this host's agent was not asked: {error}")
+        return None

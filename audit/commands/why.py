@@ -1,0 +1,244 @@
+"""`skidway audit why`: explains why a bucket is not complete, and names the command to run next."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from skidway.audit.commands import agent_health, every_why, history, options
+from skidway.audit.commands.first_line import FirstLine, FirstLines
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import FOREVER, Evidence, Window
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.explanation.choice import alike, first_explained, is_bad
+from skidway.audit.explanation.document import document, text
+from skidway.audit.explanation.explanation import Explanation, explain
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.clocks import present_ms
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports.report import time_text
+from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
+from skidway.cli.moments import parse_moment
+from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.output import print_json
+from skidway.clock import SystemClock
+from skidway.errors import Unreachable, UsageError
+from skidway.schemas.consuming.asking import add_registry_option
+
+
+def register(verbs: Any) -> None:
+    """Adds the verb `why`."""
+    words = "why a bucket is not complete, where, since when, and what to do next"
+    parser = verbs.add_parser("why", help=words, description=f"say {words}.")
+    parser.add_argument(
+        "topic", metavar="TOPIC", nargs="?",
+        help="as reports print it; with its rejects; without it, one bucket of each topic",
+    )  # fmt: skip
+    parser.add_argument(
+        "bucket", metavar="BUCKET", nargs="?",
+        help="a time in it, 2026-01-31T10:00:00Z; by default, the oldest to look at, and of those "
+        "the oldest that lacks more than rows",
+    )  # fmt: skip
+    add_config_options(parser)
+    add_json_option(parser)
+    options.add_where(parser)
+    agent_health.add_option(parser)
+    history.add_collector(parser)
+    add_registry_option(parser)
+    parser.set_defaults(run=_why, tiers=None, lateness_ms=None)
+
+
+Explained = tuple[BucketVerdict, Sequence[Explanation]]
+Told = tuple[BucketVerdict, Sequence[tuple[Explanation, FirstLine | None]]]
+
+
+def _why(args: argparse.Namespace) -> int:
+    settings = options.settings_of(args)
+    policy = options.policy_of(args, settings)
+    if args.topic is None:
+        return every_why.run(args, settings, policy, SystemClock())
+    now_ms = SystemClock().time_ms()
+    names = with_rejects([args.topic])
+    ledger = options.ledger_of(args, settings, SystemClock())
+    try:
+        window = FOREVER if args.bucket is None else _window(ledger, args.bucket, now_ms)
+        evidence = ledger.evidence(window, topics_named(names))
+        inodes = ledger.inodes_of_losses() | _inodes_of_differences(ledger, evidence)
+    finally:
+        ledger.close()
+    if not any(is_named(x, names) for x in evidence.topics):
+        raise UsageError(f"The audit does not know the topic {args.topic}.")
+    brokers = args.bootstrap_server or ("" if settings is None else settings.bootstrap_servers)
+    healths = agent_health.healths(args.agent_health)
+
+    def explained(verdict: BucketVerdict, last: int | None = None) -> Explained:
+        return verdict, explain(verdict, evidence, policy, now_ms, brokers, healths, last)
+
+    found = [x for x in verdicts(evidence, policy, now_ms) if is_named(x.source, names)]
+    others = same = 0
+    if args.bucket is not None:
+        shown = _at(found, evidence, names, policy, now_ms, args.bucket)
+        answer = [explained(x) for x in shown]
+    else:
+        bad = [x for x in found if is_bad(x)]
+        shown = first_explained(bad)
+        runs = [alike(x, bad) for x in shown]
+        others, same = len(bad) - len(shown), sum(map(len, runs))
+        answer = [
+            explained(x, run[-1].bucket if run else None)
+            for x, run in zip(shown, runs, strict=True)
+        ] or _elsewhere(
+            [explained(x) for x in [*_newest(found), *_empty(evidence, names, policy, now_ms)]]
+        )
+    lines = FirstLines(args, settings, inodes)
+    told = [(x, [(each, lines.of(x.source, each)) for each in causes]) for x, causes in answer]
+    _print(args, told, others, same)
+    return int(any(_is_wanting(x, causes) for x, causes in answer) or others > 0)
+
+
+def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
+    """The inodes of the files with lines whose row or record has other content."""
+    results = (result for topic in evidence.topics.values() for result in topic.samples)
+    files = {(x.agent, x.file) for result in results for x in result.differences}
+    known = {each: ledger.lines.inode(*each) for each in files}
+    return {each: inode for each, inode in known.items() if inode is not None}
+
+
+def _is_wanting(verdict: BucketVerdict, causes: Iterable[Explanation]) -> bool:
+    differs = any(x.cause is Cause.OUTPUT_CHANGED for x in causes)
+    return is_bad(verdict) or differs
+
+
+def _at(
+    found: Sequence[BucketVerdict],
+    evidence: Evidence,
+    names: Sequence[str],
+    policy: Policy,
+    now_ms: int,
+    bucket: str,
+) -> Sequence[BucketVerdict]:
+    """The verdicts on the bucket that contains a time, even if nobody counted anything in it."""
+    moment = parse_moment(bucket, now_ms, "BUCKET")
+    shown = [x for x in found if x.bucket <= moment < x.bucket + x.bucket_ms]
+    return shown or _whole(evidence, names, policy, now_ms, moment)
+
+
+def _empty(
+    evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int
+) -> Sequence[BucketVerdict]:
+    """The verdicts on the newest bucket that is due, even if nobody counted anything in it. Only
+    this bucket shows which hosts are silent."""
+    size = evidence.bucket_ms or DEFAULT_BUCKET_MS
+    return _whole(evidence, names, policy, now_ms, now_ms - policy.lateness_ms - size)
+
+
+def _whole(
+    evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int, moment: int
+) -> Sequence[BucketVerdict]:
+    size = evidence.bucket_ms or DEFAULT_BUCKET_MS
+    return [
+        TopicJudgement(evidence, source, policy, present_ms(evidence, policy, now_ms)).whole_bucket(
+            (moment - moment % size, size)
+        )
+        for source in evidence.topics
+        if is_named(source, names) and not source.topic.endswith(REJECTED_SUFFIX)
+    ]
+
+
+def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
+    """The verdict on the newest bucket of each topic. The results of recounts are shown with this
+    bucket."""
+    return list({x.source: x for x in found}.values())
+
+
+def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
+    """Causes, each once, that keep buckets from being complete and will not go away by themselves.
+    The command shows them if all buckets so far are complete."""
+    passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.FILTERED)
+    kept: list[Explained] = []
+    seen: set[Explanation] = set()
+    for verdict, causes in found:
+        new = [each for each in causes if each.cause not in passing and each not in seen]
+        seen.update(new)
+        kept.append((verdict, new))
+    return [(x, causes) for x, causes in kept if causes]
+
+
+def _window(ledger: Ledger, bucket: str, now_ms: int) -> Window:
+    moment = parse_moment(bucket, now_ms, "BUCKET")
+    return moment - max(ledger.bucket_sizes(), default=DEFAULT_BUCKET_MS) + 1, moment + 1
+
+
+def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: int) -> None:
+    names = topic_names(x.source for x, _ in found)
+    since = {id(x): _since(args.collector, names[x.source], x) for x, _ in found}
+    if args.json:
+        buckets = [
+            {
+                "topic": names[verdict.source],
+                "bucket": time_text(verdict.bucket),
+                "bucket_ms": verdict.bucket,
+                "verdict": verdict.word,
+                "due": verdict.due,
+                "since": since[id(verdict)],
+                "causes": [
+                    document(x) | {"line": None if line is None else line.document()}
+                    for x, line in causes
+                ],
+            }
+            for verdict, causes in found
+        ]
+        print_json({"buckets": buckets, "others": others, "alike": same})
+        return
+    lines = [] if found else ["Every bucket that is due is complete or accepted."]
+    for verdict, causes in found:
+        said = [x for x, _ in causes]
+        lines.append(_heading(names[verdict.source], verdict, said, since[id(verdict)]))
+        lines += text(said)
+        for each in (line for _, line in causes if line is not None):
+            lines.append(f"  the first {each.kind} line is {each.where}: {each.text}")
+    if others:
+        lines.append(_more(others, same))
+    print("\n".join(lines))
+
+
+def _heading(
+    topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
+) -> str:
+    """A sentence that says what is wrong. The result of a recount concerns the whole topic, so its
+    sentence names no bucket."""
+    if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
+        return f"The output has other rows of {topic} than were counted."
+    warned = ", with a warning" if verdict.is_warned else ""
+    begin = f" since {since}" if since else ""
+    return f"{topic} {time_text(verdict.bucket)} is {verdict.word}{begin}{warned}."
+
+
+def _more(others: int, same: int) -> str:
+    """Says how many other buckets somebody should look at, and what to do about them."""
+    said = "1 other bucket needs" if others == 1 else f"{others:,} other buckets need"
+    if not same:
+        return f"{said} a look, too."
+    which = (
+        "It has" if others == same == 1 else f"{same:,} of them {'has' if same == 1 else 'have'}"
+    )
+    return f"{said} a look, too. {which} the same causes: an acceptance as above covers them all."
+
+
+def _since(collector: str, topic: str, verdict: BucketVerdict) -> str | None:
+    """Since when the bucket has had its verdict, according to the collector's history; None if no
+    collector answers or if the history does not have the bucket."""
+    try:
+        changes = history.changes(collector, topic, time_text(verdict.bucket))
+    except (Unreachable, UsageError):
+        return None
+    begin = None
+    for change in reversed(changes):
+        if change["word"] != verdict.word:
+            break
+        begin = change["time"]
+    return begin

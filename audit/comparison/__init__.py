@@ -1,0 +1,31 @@
+"""`skidway audit compare` compares log files with the records that another log shipper has sent to
+a Kafka topic, so that you can check that shipper before you replace it. The command only reads: it
+commits no offsets, and does not disturb the shipper.
+
+    shapes   the *shapes* of records: in which fields each shipper writes host, path, offset and
+             line
+    lines    reads the whole lines of files, rotated and compressed ones too
+    matching joins lines and records, without I/O: which lines are missing, doubled, changed, or not
+             shipped yet
+    reports  tables and JSON documents
+
+A line and a record belong together if they have the same text, path and first byte. (The record's
+path may be the one that the file had before a rotation.) If records of a shape have no path or no
+first byte, the comparison does without. A line that is in a file twice needs two records. If a line
+without a record and a record without a line have the same place in a file, the line was changed.
+
+    records    0   1   2   2   4
+    lines      0   1   2   3   4   5   6
+                           |       |------ behind the last shipped byte: not shipped yet
+                       |   +-- missing
+                       +-- doubled
+
+Lines before the first shipped line of a file are missing only if all records of the topic were
+read: with --since, or after records have expired, the shipper may have sent them earlier. Records
+are read up to the ends that their partitions had before the first file was read. So every record
+has its line, unless the file was deleted or the line was changed; such records are counted, too.
+
+A line is kept as a few numbers: the hash of its text, its first byte and its length. So a missing
+line could stay hidden if its hash (64 bits) is that of another text. With a million lines, the
+chance that any two hashes are equal is below 1 in 10^7.
+"""

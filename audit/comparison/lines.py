@@ -1,0 +1,123 @@
+"""Reads the whole lines of files: which bytes they have, and a hash of their texts."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import stat
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import IO, Final, cast
+
+from skidway.audit.comparison.shapes import without_end
+from skidway.errors import SkidwayError, UsageError
+
+LINES_MAX: Final = 20_000_000
+"""The most lines of all files together. A line takes 24 bytes of memory, and 100 bytes while lines
+and records are joined."""
+LINE_BYTES_MAX: Final = 16 << 20
+PACKED: Final = (".gz", ".bz2", ".xz")
+_NOT_A_NAME = re.compile(r"[-._]")
+
+
+@dataclass(slots=True)
+class FileLines:
+    """The lines of one file that are neither empty nor unfinished: their first bytes, their lengths
+    with terminator, and the hashes of their texts."""
+
+    path: str
+    begins: array[int] = field(default_factory=lambda: array("q"))
+    lengths: array[int] = field(default_factory=lambda: array("q"))
+    hashes: array[int] = field(default_factory=lambda: array("Q"))
+
+    def text_at(self, first: int, length: int) -> bytes:
+        """The bytes of a line, read again; empty if the file cannot be read any more."""
+        try:
+            with _opened(self.path) as file:
+                file.seek(first)
+                return without_end(file.read(min(length, LINE_BYTES_MAX)))
+        except (OSError, EOFError, lzma.LZMAError):
+            return b""
+
+
+def hash_of(text: bytes) -> int:
+    """A hash of a text, of 64 bits."""
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def files_of(patterns: Iterable[str]) -> list[str]:
+    """The absolute paths of the files that match the patterns, each inode once, the oldest file
+    first. Raises UsageError if no file matches."""
+    found: dict[tuple[int, int], tuple[float, str]] = {}
+    for pattern in patterns:
+        for path in sorted(glob.glob(os.path.abspath(pattern), recursive=True)):
+            try:
+                status = os.stat(path)
+            except FileNotFoundError:
+                continue  # deleted by a rotation meanwhile, or a broken link
+            if stat.S_ISREG(status.st_mode):
+                found.setdefault((status.st_dev, status.st_ino), (status.st_mtime, path))
+    if not found:
+        raise UsageError(f"--files: no file has a path like {', '.join(patterns)}.")
+    return [path for _, path in sorted(found.values())]
+
+
+def read(path: str, room: int = LINES_MAX) -> FileLines:
+    """Reads the lines of a file. room: the most lines that the file may have. Raises UsageError if
+    it has more, and SkidwayError if it cannot be read."""
+    lines = FileLines(path)
+    at = 0
+    try:
+        with _opened(path) as file:
+            while line := file.readline(LINE_BYTES_MAX):
+                if not line.endswith(b"\n") and len(line) < LINE_BYTES_MAX:
+                    break  # it may still grow
+                text = without_end(line)
+                if text:
+                    if len(lines.begins) >= room:
+                        raise UsageError(
+                            f"--files: more than {LINES_MAX:,} lines; name fewer files."
+                        )
+                    lines.begins.append(at)
+                    lines.lengths.append(len(line))
+                    lines.hashes.append(hash_of(text))
+                at += len(line)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise SkidwayError(f"{path} cannot be read: {error}.") from error
+    return lines
+
+
+def may_have_been(path: str, shipped: str) -> bool:
+    """Whether the file that is at `path` now may have been at `shipped` when its lines were sent:
+    the paths are equal, or `path` is a rotated name of `shipped`, for example app.log.1,
+    app.log-20260131.gz or app-20260131.log for app.log."""
+    if path == shipped:
+        return True
+    folder, name = os.path.split(path)
+    before, base = os.path.split(shipped)
+    if folder != before:
+        return False
+    name = name.removesuffix(os.path.splitext(name)[1]) if name.endswith(PACKED) else name
+    if name == base or (name.startswith(base) and _NOT_A_NAME.match(name[len(base) :])):
+        return True
+    stem, extension = os.path.splitext(base)
+    rest = name[len(stem) : -len(extension)] if extension else ""
+    return bool(
+        extension and name.startswith(stem) and name.endswith(extension) and _NOT_A_NAME.match(rest)
+    )
+
+
+def _opened(path: str) -> IO[bytes]:
+    if path.endswith(".gz"):
+        return cast(IO[bytes], gzip.open(path))
+    if path.endswith(".bz2"):
+        return bz2.open(path)
+    if path.endswith(".xz"):
+        return lzma.open(path)
+    return open(path, "rb")

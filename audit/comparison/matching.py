@@ -1,0 +1,308 @@
+"""Joins the lines of files with the records of a topic, without I/O."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from skidway.audit.comparison.lines import FileLines, hash_of, may_have_been
+from skidway.audit.comparison.shapes import Shipped
+from skidway.errors import UsageError
+
+RECORDS_MAX: Final = 20_000_000
+PATHS_MAX: Final = 100_000
+"""At most this many paths are remembered with their result. Each further path is compared with the
+files again for each record."""
+NO_OFFSET: Final = -1
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Fate(StrEnum):
+    """What became of a line."""
+
+    SHIPPED = "shipped"
+    MISSING = "missing"
+    DOUBLED = "doubled"
+    CHANGED = "changed"
+    NOT_YET = "not yet"
+    NOT_COMPARED = "not compared"
+
+
+BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
+
+
+@dataclass(slots=True)
+class Records:
+    """The records of a topic that may be lines of the files, in the order of each partition.
+    other_hosts, other_files, shapeless: how many records were left out, because they belong to
+    another host or to other files, or because their values have another shape."""
+
+    host: str | None
+    files: Sequence[str]
+    hashes: array[int] = field(default_factory=lambda: array("Q"))
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+    paths: array[int] = field(default_factory=lambda: array("q"))
+    partitions: array[int] = field(default_factory=lambda: array("q"))
+    log_offsets: array[int] = field(default_factory=lambda: array("q"))
+    known: dict[str | None, int] = field(default_factory=dict)
+    _foreign: set[str] = field(default_factory=set)
+    other_hosts: int = 0
+    other_files: int = 0
+    shapeless: int = 0
+
+    def add(self, shipped: Shipped | None, partition: int, log_offset: int) -> None:
+        """Adds a record. Raises UsageError if there are too many records."""
+        if shipped is None:
+            self.shapeless += 1
+        elif not self._is_of_host(shipped.host):
+            self.other_hosts += 1
+        elif shipped.text:  # shippers leave out empty lines
+            path = self._path(shipped.path)
+            if path < 0:
+                self.other_files += 1
+                return
+            if len(self.hashes) >= RECORDS_MAX:
+                raise UsageError(
+                    f"More than {RECORDS_MAX:,} records; name a shorter time (--since)."
+                )
+            self.hashes.append(hash_of(shipped.text))
+            self.offsets.append(NO_OFFSET if shipped.offset is None else shipped.offset)
+            self.paths.append(path)
+            self.partitions.append(partition)
+            self.log_offsets.append(log_offset)
+
+    def _is_of_host(self, host: str | None) -> bool:
+        """Compares hosts without their domains, because some shippers write the domain and others
+        do not."""
+        if self.host is None or host is None:
+            return True
+        return host.partition(".")[0] == self.host.partition(".")[0]
+
+    def _path(self, path: str | None) -> int:
+        """The number of a path; -1 if none of the files may have had this path."""
+        if path in self.known:
+            return self.known[path]
+        if path in self._foreign:
+            return -1
+        if path is None or any(may_have_been(each, path) for each in self.files):
+            return self.known.setdefault(path, len(self.known))
+        if len(self._foreign) < PATHS_MAX:
+            self._foreign.add(path)
+        return -1
+
+    def fits(self) -> Array:
+        """For each path and each file: whether the file may have had the path."""
+        fits = np.zeros((len(self.known), len(self.files)), np.bool_)
+        for path, number in self.known.items():
+            fits[number] = [path is None or may_have_been(file, path) for file in self.files]
+        return fits
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes [first, end) of a file: consecutive lines with the same fate. place: partition and
+    offset of the first surplus record, or of the first changed record."""
+
+    file: int
+    fate: Fate
+    first: int
+    end: int
+    lines: int
+    first_length: int
+    place: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """For one file: how many lines have each fate, and how many surplus records its lines have."""
+
+    path: str
+    counts: dict[Fate, int]
+    extra: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of the comparison. spans: the spans of all fates except `shipped`, in the order of
+    files and bytes. unknown: how many records belong to no line."""
+
+    files: list[FileResult]
+    spans: list[Span]
+    unknown: int
+
+
+def compare(files: Sequence[FileLines], records: Records, *, is_whole: bool) -> Result:
+    """Joins lines and records. files: oldest first. is_whole: whether all records that the topic
+    ever had were read."""
+    join = _Join(files, records)
+    join.by_place()
+    join.by_text()
+    join.changes()
+    results: list[FileResult] = []
+    spans: list[Span] = []
+    paths = {each.path for each in files} | {x for x in records.known if x is not None}
+
+    def may_be_one_log(one: str, other: str) -> bool:
+        """Whether two files may be generations of one log, because both may have had the same
+        path."""
+        return any(may_have_been(one, x) and may_have_been(other, x) for x in paths)
+
+    shipped = [join.is_shipped(at) for at in range(len(files))]
+    for at, each in enumerate(files):
+        newer = range(at + 1, len(files))
+        is_passed = any(
+            shipped[x].any() and may_be_one_log(each.path, files[x].path) for x in newer
+        )
+        fates = _fates(join, at, shipped[at], is_passed=is_passed, is_whole=is_whole)
+        extra = int(np.maximum(join.counts[join.rows(at)] - 1, 0).sum())
+        counts = {fate: int(np.count_nonzero(fates == n)) for n, fate in enumerate(Fate)}
+        results.append(FileResult(each.path, counts, extra))
+        spans += _spans(join, at, each, fates)
+    return Result(results, spans, int(np.count_nonzero(join.line_of < 0)))
+
+
+class _Join:
+    """counts: how many records each line has. line_of: the line of each record, or -1. too_many:
+    for each line with surplus records, the first of them. changed: for each changed line, the
+    record at its place, which has another text."""
+
+    def __init__(self, files: Sequence[FileLines], records: Records) -> None:
+        sizes = [len(each.begins) for each in files]
+        self._ends = np.cumsum([0, *sizes])
+        self.begins = _joined([each.begins for each in files], np.int64)
+        self._hashes = _joined([each.hashes for each in files], np.uint64)
+        self._file_of = np.repeat(np.arange(len(files)), sizes)
+        self._record_hashes = np.array(records.hashes, np.uint64)
+        self._offsets = np.array(records.offsets, np.int64)
+        self._paths = np.array(records.paths, np.int64)
+        self._places = (records.partitions, records.log_offsets)
+        self._fits = records.fits()
+        self.counts = np.zeros(len(self.begins), np.int64)
+        self.line_of = np.full(len(self._offsets), -1, np.int64)
+        self.too_many: dict[int, int] = {}
+        self.changed: dict[int, int] = {}
+
+    def rows(self, file: int) -> slice:
+        """The lines of a file."""
+        return slice(int(self._ends[file]), int(self._ends[file + 1]))
+
+    def is_shipped(self, file: int) -> Array:
+        """For each line of a file: whether it has a record, or a changed record."""
+        found = self.counts[self.rows(file)] > 0
+        changed = np.array(sorted(self.changed), np.int64) - self._ends[file]
+        found[changed[(changed >= 0) & (changed < len(found))]] = True
+        return np.asarray(found)
+
+    def place(self, record: int) -> tuple[int, int]:
+        """Partition and offset of a record."""
+        return self._places[0][record], self._places[1][record]
+
+    def by_place(self) -> None:
+        """Joins records that have an offset with lines of the same text at this byte."""
+        rows = np.flatnonzero(self._offsets >= 0)
+        keys = _mixed(self._record_hashes[rows], self._offsets[rows])
+        self._join(_mixed(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
+
+    def by_text(self) -> None:
+        """Joins records without an offset with lines of the same text."""
+        rows = np.flatnonzero(self._offsets < 0)
+        lines = np.flatnonzero(self.counts == 0)
+        self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)
+
+    def changes(self) -> None:
+        """Joins the remaining lines and records that begin at the same byte of the same file."""
+        lines = np.flatnonzero(self.counts == 0)
+        at: dict[int, list[int]] = {}
+        for line in lines.tolist():
+            at.setdefault(int(self.begins[line]), []).append(line)
+        for record in np.flatnonzero((self.line_of < 0) & (self._offsets >= 0)).tolist():
+            for line in at.get(int(self._offsets[record]), ()):
+                if line not in self.changed and self._is_fit(record, line):
+                    self.changed[line], self.line_of[record] = record, line
+                    break
+
+    def _join(self, keys: Array, lines: Array, record_keys: Array, records: Array) -> None:
+        """Gives each record a line with the same key and a fitting path: the first such line
+        without a record or, if all have records, the first."""
+        if not len(keys) or not len(record_keys):
+            return
+        order = np.argsort(keys, kind="stable")
+        keys, lines = keys[order], lines[order]
+        first = np.searchsorted(keys, record_keys, "left")
+        count = np.searchsorted(keys, record_keys, "right") - first
+        names, index, times = np.unique(record_keys, return_inverse=True, return_counts=True)
+        del names
+        is_single = (count == 1) & (times[index] == 1)
+        line = lines[np.minimum(first, len(lines) - 1)]
+        is_single &= self._fits[self._paths[records], self._file_of[line]]
+        self.counts[line[is_single]] += 1
+        self.line_of[records[is_single]] = line[is_single]
+        for each in np.flatnonzero((count > 0) & ~is_single).tolist():
+            begin = int(first[each])
+            self._give(int(records[each]), lines[begin : begin + int(count[each])].tolist())
+
+    def _give(self, record: int, lines: Iterable[int]) -> None:
+        fitting = [line for line in lines if self._is_fit(record, line)]
+        if fitting:
+            line = next((each for each in fitting if not self.counts[each]), fitting[0])
+            if self.counts[line]:
+                self.too_many.setdefault(line, record)
+            self.counts[line] += 1
+            self.line_of[record] = line
+
+    def _is_fit(self, record: int, line: int) -> bool:
+        return bool(self._fits[self._paths[record], self._file_of[line]])
+
+
+_NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
+
+
+def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
+    """The fate of each line of a file. is_passed: whether lines of a newer file of the same log
+    were shipped, so that the shipper has finished this file."""
+    rows = join.rows(file)
+    fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
+    before = Fate.MISSING if is_whole else Fate.NOT_COMPARED
+    if shipped.any():
+        first, last = int(shipped.argmax()), len(shipped) - int(shipped[::-1].argmax())
+        fates[:first] = _NUMBERS[before]
+        fates[last:] = _NUMBERS[Fate.MISSING if is_passed else Fate.NOT_YET]
+    else:
+        fates[:] = _NUMBERS[before if is_passed else Fate.NOT_YET]
+    fates[shipped] = _NUMBERS[Fate.SHIPPED]
+    fates[join.counts[rows] > 1] = _NUMBERS[Fate.DOUBLED]
+    for line in join.changed:
+        if rows.start <= line < rows.stop:
+            fates[line - rows.start] = _NUMBERS[Fate.CHANGED]
+    return fates
+
+
+def _spans(join: _Join, file: int, lines: FileLines, fates: Array) -> Iterator[Span]:
+    start = join.rows(file).start
+    names = list(Fate)
+    at = 0
+    for number, run in groupby(fates.tolist()):
+        count = sum(1 for _ in run)
+        fate = names[number]
+        if fate is not Fate.SHIPPED:
+            last = at + count - 1
+            record = join.too_many.get(start + at, join.changed.get(start + at))
+            place = None if record is None else join.place(record)
+            end = lines.begins[last] + lines.lengths[last]
+            yield Span(file, fate, lines.begins[at], end, count, lines.lengths[at], place)
+        at += count
+
+
+def _mixed(hashes: Array, offsets: Array) -> Array:
+    return np.asarray(hashes ^ ((offsets.astype(np.uint64) + np.uint64(1)) * _MIX))
+
+
+def _joined(parts: Sequence[array[int]], kind: Any) -> Array:
+    return np.concatenate([np.array(part, kind) for part in parts] or [np.empty(0, kind)])

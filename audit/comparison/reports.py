@@ -1,0 +1,107 @@
+"""Tables and JSON documents of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from skidway.audit.comparison.lines import FileLines
+from skidway.audit.comparison.matching import BAD, Fate, Records, Result, Span
+
+COLUMNS: Final = ("file", "lines", "shipped", *(x.value.replace(" ", "_") for x in list(Fate)[1:]))
+SPAN_COLUMNS: Final = ("what", "file", "first", "end", "lines", "first_line")
+TEXT_CHARACTERS_MAX: Final = 100
+
+
+def is_good(result: Result) -> bool:
+    """Whether lines were compared, and none of them is missing, doubled or changed."""
+    counts = [each.counts for each in result.files]
+    compared = sum(x[Fate.SHIPPED] for x in counts)
+    return compared > 0 and not any(x[fate] for x in counts for fate in BAD)
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    """A row for each file."""
+    return [
+        {
+            "file": each.path,
+            "lines": sum(each.counts.values()),
+            **{fate.value.replace(" ", "_"): count for fate, count in each.counts.items()},
+        }
+        for each in result.files
+    ]
+
+
+def span_rows(result: Result, files: Sequence[FileLines], limit: int) -> list[dict[str, Any]]:
+    """At most `limit` rows of bytes that are missing, doubled or changed."""
+    bad = [span for span in result.spans if span.fate in BAD]
+    return [_row(span, files[span.file]) for span in bad[:limit]]
+
+
+def sentences(result: Result, records: Records, limit: int) -> Iterator[str]:
+    """The answer, and what was not compared."""
+    total = {fate: sum(x.counts[fate] for x in result.files) for fate in Fate}
+    extra = sum(each.extra for each in result.files)
+    bad = sum(1 for span in result.spans if span.fate in BAD)
+    if bad > limit:
+        yield f"{bad:,} ranges are missing, doubled or changed; {limit:,} are shown."
+    if not sum(total.values()) - total[Fate.NOT_YET] - total[Fate.NOT_COMPARED]:
+        yield "Nothing was compared: no record of the topic has a line of these files."
+    else:
+        yield (
+            f"{total[Fate.MISSING]:,} lines are missing, {total[Fate.DOUBLED]:,} are doubled"
+            f" ({extra:,} records too many), {total[Fate.CHANGED]:,} are changed;"
+            f" {total[Fate.SHIPPED]:,} are shipped once."
+        )
+    if total[Fate.NOT_YET]:
+        yield f"{total[Fate.NOT_YET]:,} lines are behind the last shipped line: not shipped yet."
+    if total[Fate.NOT_COMPARED]:
+        yield (
+            f"{total[Fate.NOT_COMPARED]:,} lines were not compared: they are before the first line"
+            " that was shipped, and older records have expired or were not read (--since)."
+        )
+    left_out = (
+        (
+            result.unknown,
+            "records have no line in these files: their lines were deleted or changed",
+        ),
+        (records.other_files, "records of other files were left out"),
+        (records.other_hosts, "records of other hosts were left out"),
+        (records.shapeless, "records do not have this shape"),
+    )
+    yield from (f"{count:,} {words}." for count, words in left_out if count)
+
+
+def document(
+    result: Result, files: Sequence[FileLines], records: Records, limit: int
+) -> dict[str, Any]:
+    """The comparison for programs."""
+    return {
+        "ok": is_good(result),
+        "files": [
+            {**row, "extra": each.extra}
+            for row, each in zip(rows(result), result.files, strict=True)
+        ],
+        "ranges": span_rows(result, files, limit),
+        "more_ranges": max(0, sum(1 for x in result.spans if x.fate in BAD) - limit),
+        "unknown": result.unknown,
+        "other_files": records.other_files,
+        "other_hosts": records.other_hosts,
+        "shapeless": records.shapeless,
+        "sentences": list(sentences(result, records, limit)),
+    }
+
+
+def _row(span: Span, lines: FileLines) -> dict[str, Any]:
+    text = lines.text_at(span.first, span.first_length).decode("utf-8", "replace")
+    printable = "".join(x if x.isprintable() else "\N{REPLACEMENT CHARACTER}" for x in text)
+    place = None if span.place is None else f"{span.place[0]}@{span.place[1]}"
+    return {
+        "what": span.fate.value,
+        "file": lines.path,
+        "first": span.first,
+        "end": span.end,
+        "lines": span.lines,
+        "first_line": printable[:TEXT_CHARACTERS_MAX],
+        "record": place,
+    }

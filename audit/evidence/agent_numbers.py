@@ -1,0 +1,53 @@
+"""Small numbers for agents. Ids of agents are random numbers of eight bytes, and each bucket names
+thousands of them. Small numbers in ascending order take almost no space."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+
+from skidway.audit.evidence.tallies import Int64s
+from skidway.errors import StateRefused
+
+
+class AgentNumbers:
+    """The numbers of all agents that were ever counted, beginning with 0. If an object made numbers
+    in a transaction that failed, nobody may use the object any more."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._agents: Int64s = np.empty(0, np.int64)
+        """By number."""
+        self._read()
+
+    def of(self, agents: Int64s) -> Int64s:
+        """The numbers of these agents. New agents get new numbers, in the caller's transaction."""
+        places = np.searchsorted(self._sorted[:-1], agents)
+        if len(self._agents) == 0 or (self._sorted[places] != agents).any():
+            new, first = np.setdiff1d(agents, self._agents), len(self._agents)
+            self._connection.executemany(
+                "INSERT INTO agent_numbers VALUES (?, ?)", enumerate(new.tolist(), start=first)
+            )
+            self._set(np.concatenate((self._agents, new)))
+            places = np.searchsorted(self._sorted, agents)
+        found: Int64s = self._order[places]
+        return found
+
+    def agents(self, numbers: Int64s) -> Int64s:
+        """The agents that have these numbers."""
+        if len(numbers) and int(numbers.max()) >= len(self._agents):
+            self._read()  # the writer has another connection
+        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self._agents):
+            raise StateRefused("The audit's store is damaged: a bucket names an unknown agent.")
+        found: Int64s = self._agents[numbers]
+        return found
+
+    def _read(self) -> None:
+        rows = self._connection.execute("SELECT agent FROM agent_numbers ORDER BY number")
+        self._set(np.array([agent for (agent,) in rows], np.int64))
+
+    def _set(self, agents: Int64s) -> None:
+        self._agents = agents
+        self._order = np.argsort(agents, kind="stable")
+        self._sorted = agents[self._order]

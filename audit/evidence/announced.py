@@ -1,0 +1,86 @@
+"""What is known of a topic's agents and files, for one who asks again and again.
+
+Files change rarely, but to find those that several agents announced takes a look at all of them. So
+the answers are kept as long as they hold. Temporary triggers of SQLite note the topics whose rows
+the connection changes (see ledger_changes).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from skidway.audit.evidence.rereading import FileNote
+
+_TABLE: Final = "CREATE TEMP TABLE IF NOT EXISTS changed_sources (source INTEGER PRIMARY KEY)"
+_COLUMNS: Final = {
+    "agents": ("source", "agent"),
+    "inodes": ("source", "host", "inode", "agent", "file", "time", "path", "born", "replaced"),
+    "files": (
+        "source", "host", "device", "inode", "length", "fingerprint", "agent", "file", "time",
+        "path",
+    ),
+}  # fmt: skip
+
+Notes = Sequence[Sequence[FileNote]]
+
+
+class Announced:
+    """The agents of each topic, and the notes of each file that several agents announced.
+    read_notes: reads these notes of a topic, by the topic's id."""
+
+    def __init__(self, connection: sqlite3.Connection, read_notes: Callable[[int], Notes]) -> None:
+        self._connection = connection
+        self._read_notes = read_notes
+        self._version: int | None = None
+        self._agents: dict[int, set[int]] = {}
+        self._notes: dict[int, Notes] = {}
+        connection.execute(_TABLE)
+        for table, columns in _COLUMNS.items():
+            for event in ("INSERT", "UPDATE", "DELETE"):
+                connection.execute(_trigger(table, columns, event))
+
+    def refresh(self) -> None:
+        """Forgets what has changed. If another connection wrote, anything may have changed."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        changed = self._connection.execute("DELETE FROM changed_sources RETURNING source")
+        sources = [source for (source,) in changed]
+        if version != self._version:
+            self._version, sources = version, [*self._agents, *self._notes]
+        for source in sources:
+            self._agents.pop(source, None)
+            self._notes.pop(source, None)
+
+    def agents(self, source: int) -> set[int]:
+        """The agents of a topic. Nobody may change the set. Topics with the same ones share it."""
+        if source not in self._agents:
+            rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
+            found = {agent for (agent,) in rows}
+            same = next((x for x in self._agents.values() if x == found), found)
+            self._agents[source] = same
+        return self._agents[source]
+
+    def notes(self, source: int) -> Notes:
+        """The notes of each file of a topic that several agents announced."""
+        if source not in self._notes:
+            self._notes[source] = self._read_notes(source)
+        return self._notes[source]
+
+
+def _trigger(table: str, columns: Sequence[str], event: str) -> str:
+    """Most updates change nothing, because agents repeat their announcements."""
+    row = "old" if event == "DELETE" else "new"
+    condition = ""
+    if event == "UPDATE":
+        before, after = (", ".join(f"{x}.{name}" for name in columns) for x in ("old", "new"))
+        condition = f"WHEN ({before}) IS NOT ({after})"
+    noted = (
+        f"INSERT INTO changed_sources SELECT {row}.source WHERE NOT EXISTS"  # noqa: S608 - ours
+        f" (SELECT 1 FROM changed_sources WHERE source = {row}.source)"
+    )
+    name = f"{table}_{event.lower()}_of_source"
+    return (
+        f"CREATE TEMP TRIGGER IF NOT EXISTS {name} AFTER {event} ON main.{table} {condition}"
+        f" BEGIN {noted}; END"
+    )

@@ -1,0 +1,16 @@
+"""Explains why a bucket is not complete: the cause, the place of the cause, and the command to run
+next. The package does no I/O.
+
+    agent_health   why an agent does not deliver, according to its /health
+    choice         which bucket to explain first, and which buckets have the same causes
+    offsets        the offsets that a place has not counted yet, and other places have
+    next_command   the next command to run, for each cause
+    explanation    turns the findings of a verdict into explanations
+    document       explanations as JSON and as text
+
+The command `skidway audit why` and the page show the same explanations. The causes are in
+judgement.cause; each finding of the judgement names its cause. This package looks at the evidence
+once more, and replaces a general cause by a more precise one. For example, if a place has not
+reached the missing records yet, `records missing` becomes `load not run`, `mirror behind` or
+`counter stopped`.
+"""

@@ -1,0 +1,66 @@
+"""Reads from an agent's /health, without I/O, why the agent does not deliver lines or send
+seals."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skidway.audit.judgement.cause import Cause
+
+_REGISTRY = re.compile(r"No schema registry answers \(https?://([^:/]+)")
+_DIRECTORY = re.compile(r"cannot append to (/.+)/[^/]+: ")
+_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """The reason why an agent makes no progress. path: the file that the agent cannot read.
+    command: the command to run next, on `host` ("" for the agent's own host)."""
+
+    cause: Cause
+    words: str
+    command: str = "skidway agent state show"
+    host: str = ""
+    path: str = ""
+
+
+def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
+    """The obstacle that the document of an agent's /health names for a topic; None if there is
+    none."""
+    unreadable = dict(document.get("unreadable") or {}).get(topic) or {}
+    for path, reason in unreadable.items():
+        words = f"the agent cannot read {path}: {reason}"
+        line = f"ls -ld {shlex.quote(path)}"
+        return Obstacle(Cause.FILE_UNREADABLE, words, line, path=path)
+    if reason := document.get("reason"):
+        words = f"the agent waits: {reason}"
+        if match := _REGISTRY.search(words):
+            line = "systemctl start skidway-registry"
+            return Obstacle(Cause.AGENT_HELD_UP, words, line, match[1])
+        return Obstacle(Cause.AGENT_HELD_UP, words)
+    return _of_troubles(document, topic)
+
+
+def _of_troubles(document: Mapping[str, Any], topic: str) -> Obstacle | None:
+    """The obstacle of one of the topic's partitions. If they have no obstacle, the obstacle of any
+    partition."""
+    troubles = dict(document.get("troubles") or {})
+    if not troubles:
+        return None
+    own = (name for name in troubles if name.rpartition("-")[0] == topic)
+    name = next(own, next(iter(troubles)))
+    more = f" (and {len(troubles) - 1} more partitions)" if len(troubles) > 1 else ""
+    words = f"the agent cannot deliver to {name}{more}: {troubles[name]}"
+    leader = str(dict(document.get("leaders") or {}).get(name, "")).rpartition(":")[0]
+    if _STORAGE_ERROR in words:
+        match = _DIRECTORY.search(words)
+        line = f"df -h {shlex.quote(match[1])}" if match else "df -h"
+        return Obstacle(Cause.AGENT_HELD_UP, words, line, leader)
+    if leader:
+        line = "systemctl start skidway-broker"
+        return Obstacle(Cause.AGENT_HELD_UP, words, line, leader)
+    return Obstacle(Cause.AGENT_HELD_UP, words)

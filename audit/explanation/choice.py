@@ -1,0 +1,62 @@
+"""Chooses, without I/O, which bucket of a topic to explain first, and finds the buckets that have
+the same causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.verdict import BucketVerdict, Difference, Finding, Place, Status
+from skidway.audit.topic.messages import Tier
+
+
+def is_bad(verdict: BucketVerdict) -> bool:
+    """Whether somebody should look at the bucket: it should be complete by now, or it is lost, or
+    it has a warning; and nobody accepted it."""
+    return verdict.is_overdue or verdict.is_warned
+
+
+def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
+    """The verdicts on the oldest of these buckets. Buckets that lack only rows come last: between
+    two loads there are always some of them, and they must not hide another cause."""
+    if not bad:
+        return []
+    is_last, first = min((lacks_only_rows(x), x.bucket) for x in bad)
+    return [x for x in bad if (lacks_only_rows(x), x.bucket) == (is_last, first)]
+
+
+def lacks_only_rows(verdict: BucketVerdict) -> bool:
+    """Whether the bucket would be complete if no output lacked records."""
+    return all(_is_of_rows(x) for x, _ in _open_findings(verdict))
+
+
+def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
+    """The verdicts in `bad` on later buckets of the same topic that have the same causes and
+    reasons, up to the first bucket that has others."""
+    own, found = set(_signature(verdict)), []
+    later = (x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket)
+    for each in sorted(later, key=lambda x: x.bucket):
+        if set(_signature(each)) != own:
+            break
+        found.append(each)
+    return found
+
+
+def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]]:
+    return ((x.cause, x.name, agent) for x, agent in _open_findings(verdict))
+
+
+def _open_findings(verdict: BucketVerdict) -> Iterator[tuple[Finding, int | None]]:
+    """The findings and warnings that nobody accepted, each with its agent."""
+    of_agents = ((x, agent.agent) for agent in verdict.agents for x in agent.findings)
+    for finding, agent in (*((x, None) for x in verdict.findings), *of_agents):
+        if finding.status > Status.COMPLETE and finding.acceptance is None:
+            yield finding, agent
+    yield from ((x, None) for x in verdict.warnings if x.acceptance is None)
+
+
+def _is_of_rows(finding: Finding) -> bool:
+    about = finding.about
+    place = about.place if isinstance(about, Difference) else about
+    is_short = finding.cause in (Cause.RECORDS_MISSING, Cause.TIER_ABSENT)
+    return is_short and isinstance(place, Place) and place.tier is Tier.HDFS

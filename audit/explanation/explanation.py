@@ -1,0 +1,415 @@
+"""Turns the findings of a verdict into explanations, without I/O. An explanation has the cause, the
+place of the cause, and the command to run next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.evidence import Evidence, GapNote, LossNote
+from skidway.audit.evidence.hearing import SenderName
+from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.explanation.agent_health import obstacle
+from skidway.audit.explanation.next_command import NextCommand, Where, accept, next_command
+from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.clocks import clocks
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.verdict import (
+    AgentVerdict,
+    BucketVerdict,
+    Content,
+    Difference,
+    Finding,
+    Place,
+    Rejects,
+    Status,
+)
+from skidway.audit.reports.report import time_text
+from skidway.audit.reports.topic_names import topic_name
+from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample_result import day_text
+
+_EXPIRED = "expired"
+_MOST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """Bytes [first, end) of a file; end is None if nobody knows where they end."""
+
+    first: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A cause, and its place.
+
+    place: the cluster or output that counted, or that lacks records. agent, host: the agent
+    concerned and its host, or the host of a counter or loader. file, path: the file's id, and the
+    path at which it was found first. ranges: bytes of the file. offsets: offsets of partitions of
+    the source topic.
+    """
+
+    cause: Cause
+    tier: Tier | None = None
+    place: str = ""
+    agent: int | None = None
+    host: str = ""
+    file: int | None = None
+    path: str = ""
+    ranges: tuple[ByteRange, ...] = ()
+    offsets: tuple[OffsetRange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation(Location):
+    """One cause why a bucket is not complete.
+
+    status: how grave the cause is; COMPLETE for a warning or a remark. words: the reason as reports
+    print it. command: the command to run next. accept: the command that accepts the bucket if it
+    cannot become complete; None if the bucket cannot be accepted yet.
+    """
+
+    status: Status
+    words: str
+    command: NextCommand
+    accept: NextCommand | None = None
+
+    @property
+    def meaning(self) -> str:
+        """What the cause means, as one sentence."""
+        return self.cause.meaning
+
+
+def explain(
+    verdict: BucketVerdict,
+    evidence: Evidence,
+    policy: Policy,
+    now_ms: int,
+    brokers: str = "",
+    healths: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    last: int | None = None,
+) -> list[Explanation]:
+    """The explanations of a bucket, sorted by gravity and then by tier. There is an explanation for
+    each finding and each warning that nobody accepted, for each recount that found a difference,
+    and one more if rules left out records. Remarks have no explanation.
+
+    now_ms: the time that our clock shows. brokers: the address of the brokers whose audit topics
+    were read. healths: by host, the document of its agent's /health, as far as it is known.
+    last: the last bucket that the acceptance covers, if it covers several.
+    """
+    explainer = _Explainer(verdict, evidence, policy, now_ms, brokers, healths, last)
+    found = list(explainer.explanations())
+    return sorted(dict.fromkeys(found), key=lambda x: (-x.status, _order(x.tier)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Location(Location):
+    """words: what an agent's /health says. command: the command to run next, if the cause does not
+    determine it."""
+
+    words: str = ""
+    command: NextCommand | None = None
+
+
+class _Explainer:
+    def __init__(
+        self,
+        verdict: BucketVerdict,
+        evidence: Evidence,
+        policy: Policy,
+        now_ms: int,
+        brokers: str,
+        healths: Mapping[str, Mapping[str, Any]],
+        last: int | None,
+    ) -> None:
+        self._last = last
+        self._healths = healths
+        self._verdict = verdict
+        self._evidence = evidence
+        self._policy = policy
+        self._now_ms = now_ms
+        self._brokers = brokers
+        self._topic = evidence.topic(verdict.source)
+        self._wrong_clocks = clocks(evidence, policy, now_ms).wrong
+
+    def explanations(self) -> Iterator[Explanation]:
+        for finding in self._verdict.findings:
+            yield from self._of(finding, _Location(finding.cause))
+        for agent in self._verdict.agents:
+            for each in agent.findings:
+                finding = _closer(each, agent)
+                yield from self._of(finding, _of_agent(finding, agent))
+        for warning in self._verdict.warnings:
+            if warning.acceptance is None:
+                yield self._made(warning, self._of_warning(warning))
+        for result in self._topic.recounts:
+            if not result.is_good:
+                yield self._made(*self._of_recount(result))
+        if filtered := self._verdict.filtered:
+            rules = ", ".join(f"{x.rule} {x.records:,}" for x in filtered)
+            words = f"rules left out {sum(x.records for x in filtered):,} records ({rules})"
+            finding = Finding(Status.COMPLETE, words, Cause.FILTERED)
+            yield self._made(finding, _Location(Cause.FILTERED, Tier.AGENT))
+
+    def _of(self, finding: Finding, where: _Location) -> Iterator[Explanation]:
+        if finding.status > Status.COMPLETE and finding.acceptance is None:
+            yield self._made(finding, self._placed(finding, where))
+
+    def _made(self, finding: Finding, where: _Location) -> Explanation:
+        source = self._verdict.source
+        is_mirrored = Tier.MIRROR in self._policy.tiers_of(source)
+        at = Where(
+            where.tier, where.host, where.place, self._brokers, is_mirrored, self._mirror_host,
+            self._last,
+        )  # fmt: skip
+        command = where.command or next_command(where.cause, self._verdict, finding.reason, at)
+        words = f"{finding.reason}; {where.words}" if where.words else finding.reason
+        can_accept = self._verdict.due and (
+            finding.status > Status.OPEN or finding.cause is Cause.REJECTED
+        )
+        return Explanation(
+            where.cause,
+            where.tier,
+            where.place,
+            where.agent,
+            where.host,
+            where.file,
+            where.path,
+            where.ranges,
+            where.offsets,
+            status=finding.status,
+            words=words,
+            command=command,
+            accept=accept(self._verdict, finding.reason, self._last) if can_accept else None,
+        )
+
+    def _placed(self, finding: Finding, where: _Location) -> _Location:
+        """The place of the cause, if the finding's subject names it, and a more precise cause."""
+        about = finding.about
+        of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
+            LossNote: self._of_loss,
+            GapNote: self._of_gap,
+            Content: self._of_content,
+            Difference: self._of_difference,
+            Place: self._of_absent,
+        }
+        if type(about) in of_kind:
+            return of_kind[type(about)](about, where)
+        if isinstance(about, SenderKey):
+            return self._of_counter(finding, self._of_sender(about, where))
+        if isinstance(about, str):
+            return replace(where, tier=Tier.AGENT, host=about)
+        if where.cause is Cause.TOO_YOUNG:
+            return _Location(Cause.TOO_YOUNG)
+        if where.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT):
+            return self._of_unsealed(where)
+        if where.cause is Cause.READ_TWICE:
+            return self._of_rereading(finding, where)
+        return where
+
+    def _of_rereading(self, finding: Finding, where: _Location) -> _Location:
+        """The file that two agents have read, as a range that begins at byte 0."""
+        for topic in self._evidence.topics.values():
+            for each in topic.rereadings.get(where.agent or 0, ()):
+                if each.reason == finding.reason:
+                    return replace(where, path=each.path, ranges=(ByteRange(0, None),))
+        return where
+
+    def _of_unsealed(self, where: _Location) -> _Location:
+        """The more precise cause why an agent has not sealed the bucket."""
+        name = Tier.AGENT, str(where.agent)
+        health = self._healths.get(where.host)
+        if health is not None and (found := obstacle(health, self._verdict.source.topic)):
+            command = NextCommand(found.host or where.host, found.command)
+            return replace(
+                where, cause=found.cause, words=found.words, path=found.path, command=command
+            )
+        if name in self._wrong_clocks:
+            return replace(where, cause=Cause.CLOCK)
+        if not self._is_silent(name):
+            return where
+        if mirror := self._silent_cluster:
+            return replace(where, cause=Cause.CLUSTER_SILENT, host=mirror, tier=Tier.MIRROR)
+        return replace(where, cause=Cause.HOST_SILENT)
+
+    def _of_counter(self, finding: Finding, where: _Location) -> _Location:
+        """The more precise cause why no message of a counter has come since the bucket was due."""
+        if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
+            return where
+        if not self._is_silent(finding.about[:2]):
+            return replace(where, cause=Cause.IN_FLIGHT)
+        if finding.about.tier is Tier.BROKER and (mirror := self._silent_cluster):
+            return replace(where, cause=Cause.CLUSTER_SILENT, host=mirror, tier=Tier.MIRROR)
+        return where
+
+    @cached_property
+    def _silent_cluster(self) -> str:
+        """If all programs of the topic's cluster are silent: the host on which to look for the
+        reason, which is the host of the newest counter of mirrored topics. Otherwise "". The
+        cluster must have a counter, and the counter must be silent, because a single silent agent
+        means only a silent host."""
+        cluster = self._verdict.source.cluster
+        own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
+        if not any(key.tier is Tier.BROKER for key in own):
+            return ""
+        if not all(self._is_silent(key[:2]) for key in own):
+            return ""
+        return self._mirror_host
+
+    @cached_property
+    def _mirror_host(self) -> str:
+        """The host of the newest counter of mirrored topics; "" if all such counters are silent."""
+        found = {
+            self._evidence.heard_ms(key[:2]): x.host
+            for key, x in self._evidence.senders.items()
+            if key.tier is Tier.MIRROR and not self._is_silent(key[:2])
+        }
+        return found[max(found)] if found else ""
+
+    def _of_loss(self, note: LossNote, where: _Location) -> _Location:
+        loss = note.loss
+        path = self._topic.paths.get((loss.agent, loss.file), "")
+        for topic in self._evidence.topics.values():
+            path = path or topic.paths.get((loss.agent, loss.file), "")
+        if not path and loss.reason.startswith("/"):  # a file that nobody read has no id
+            path = loss.reason.partition(":")[0]
+        host = self._evidence.hosts.get(loss.agent, where.host)
+        ranges = (ByteRange(loss.first, loss.end),)
+        return replace(
+            where, tier=Tier.AGENT, host=host, agent=loss.agent, file=loss.file, path=path,
+            ranges=ranges,
+        )  # fmt: skip
+
+    def _of_gap(self, note: GapNote, where: _Location) -> _Location:
+        gap = note.gap
+        offsets = (OffsetRange(gap.partition, gap.first, gap.end),)
+        cause = Cause.RETENTION if _EXPIRED in gap.reason else Cause.GAP
+        return replace(self._of_sender(note.sender, where), cause=cause, offsets=offsets)
+
+    def _of_content(self, about: Content, where: _Location) -> _Location:
+        each, result = about.difference, about.result
+        options = [f"--day {day_text(result.day)}"]
+        if result.output:
+            options.append(f"--output {shlex.quote(result.output)}")
+        options += [f"--topic {shlex.quote(topic_name(self._verdict.source))}", "--tell"]
+        if self._brokers:
+            options.append(f"--bootstrap-server {shlex.quote(self._brokers)}")
+        command = NextCommand(result.host, f"skidway audit sample {' '.join(options)}")
+        return replace(
+            where, tier=Tier(each.tier), place=each.place, agent=each.agent, host=each.host,
+            file=each.file, path=each.path, ranges=(ByteRange(each.first, each.end),),
+            offsets=(OffsetRange(each.partition, each.offset, each.offset + 1),), command=command,
+        )  # fmt: skip
+
+    def _of_sender(self, key: SenderKey, where: _Location) -> _Location:
+        numbers = self._evidence.senders.get(key)
+        host, cluster = (numbers.host, numbers.cluster) if numbers else ("", "")
+        place = key.producer if key.tier is Tier.HDFS else cluster
+        if key.tier is Tier.AGENT:
+            host, place = where.host or host, ""
+        return replace(where, tier=key.tier, place=place, host=host)
+
+    def _of_difference(self, about: Difference, where: _Location) -> _Location:
+        place = about.place
+        where = replace(where, tier=place.tier, place=place.name, host="")
+        senders = senders_of(self._evidence, self._topic, place)
+        if senders:
+            where = self._of_sender(senders[-1], where)
+        gaps = [x for x in self._topic.gaps if x.sender in senders]
+        if where.cause is not Cause.RECORDS_MISSING:
+            return replace(where, cause=self._cause_of_more(where.cause, place))
+        behind = offsets_behind(self._evidence, self._topic, place)
+        if senders and place.tier is not Tier.HDFS and self._is_silent(senders[-1][:2]):
+            return replace(where, cause=Cause.COUNTER_STOPPED, offsets=behind)
+        if behind:
+            closer = {Tier.MIRROR: Cause.MIRROR_BEHIND, Tier.HDFS: Cause.LOAD_NOT_RUN}
+            cause = closer.get(place.tier, Cause.COUNTER_STOPPED)
+            return replace(where, cause=cause, offsets=behind)
+        if gaps:
+            return self._of_gap(max(gaps, key=lambda x: x.time_ms), where)
+        return replace(where, cause=self._cause_of_more(where.cause, place))
+
+    def _cause_of_more(self, cause: Cause, place: Place) -> Cause:
+        if place.tier is not Tier.HDFS:
+            return cause
+        bad = (x for x in self._topic.recounts if not x.is_good)
+        return Cause.OUTPUT_CHANGED if any(place.name.startswith(x.output) for x in bad) else cause
+
+    def _of_absent(self, place: Place, where: _Location) -> _Location:
+        where = replace(where, tier=place.tier, place=place.name, host="")
+        known = [key for key in self._evidence.senders if key.tier is place.tier]
+        if place.tier is Tier.BROKER:
+            cluster = self._verdict.source.cluster
+            known = [key for key in known if self._evidence.senders[key].cluster == cluster]
+            where = replace(where, place=cluster)
+        if place.tier is Tier.HDFS:
+            behind = offsets_behind(self._evidence, self._topic, place)
+            where = replace(where, cause=Cause.LOAD_NOT_RUN, offsets=behind)
+        if not known:
+            return where
+        newest = max(known, key=lambda key: self._evidence.heard_ms(key[:2]))
+        placed = self._of_sender(newest, where)
+        if place.tier is not Tier.HDFS and self._is_silent(newest[:2]):
+            return replace(placed, cause=Cause.COUNTER_STOPPED)
+        if place.tier is Tier.MIRROR:
+            return replace(placed, cause=Cause.MIRROR_BEHIND)
+        return replace(placed, place=place.name) if place.tier is Tier.HDFS else placed
+
+    def _of_recount(self, result: RecountResult) -> tuple[Finding, _Location]:
+        said = "; ".join(result.reasons) or f"{result.faults + result.differences} differences"
+        words = f"the recount of {time_text(result.time_ms)} found: {said}"
+        finding = Finding(Status.COMPLETE, words, Cause.OUTPUT_CHANGED)
+        place = f"{result.output}/{topic_name(self._verdict.source)}"
+        return finding, _Location(Cause.OUTPUT_CHANGED, Tier.HDFS, place, host=result.host)
+
+    def _of_warning(self, warning: Finding) -> _Location:
+        about = warning.about
+        if isinstance(about, Rejects) and about.place is not None:
+            senders = senders_of(self._evidence, self._topic, about.place)
+            where = _Location(warning.cause, about.place.tier, about.place.name)
+            return self._of_sender(senders[-1], where) if senders else where
+        is_most = isinstance(about, Rejects) and about.rejects > _MOST * about.records
+        cause = Cause.WRONG_PATTERN if is_most else warning.cause
+        counted = [x for x in self._verdict.agents if x.agent != NO_AGENT and _most(x)]
+        if not counted:
+            return _Location(cause, Tier.AGENT)
+        most = max(counted, key=_most)
+        return _Location(cause, Tier.AGENT, agent=most.agent, host=most.host)
+
+    def _is_silent(self, name: SenderName) -> bool:
+        heard_ms = self._evidence.heard_ms(name)
+        return self._now_ms - heard_ms > self._policy.silence_ms
+
+
+def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
+    if verdict.agent == NO_AGENT:
+        return _Location(finding.cause)
+    return _Location(finding.cause, Tier.AGENT, agent=verdict.agent, host=verdict.host)
+
+
+def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
+    """If the counts of an agent and a tier differ, and the agent has not sealed the bucket, the
+    agent's counts may be missing as well as its seal. So the finding is returned with the cause for
+    which the seal is missing. Any other finding is returned unchanged."""
+    if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
+        for other in verdict.findings:
+            if other.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT, Cause.CLOCK):
+                return replace(finding, cause=other.cause, about=None)
+    return finding
+
+
+def _order(tier: Tier | None) -> int:
+    return -1 if tier is None else list(Tier).index(tier)
+
+
+def _most(verdict: AgentVerdict) -> int:
+    return max((x.count for x in verdict.sums.values() if x is not None), default=0)

@@ -1,0 +1,242 @@
+"""The evidence on which the verdicts on the buckets of a topic depend. With it, a verdict is made
+again only if this evidence has changed. The module does no I/O.
+
+Some of this evidence changes all the time: the newest seals of the agents, the times at which
+senders were heard, and the present time. Only a few of these changes matter for a bucket:
+
+    seals    a bucket depends on the newest seals of two groups of agents: those whose newest seal
+             does not reach the time at which the bucket is due, and those that touched the bucket
+             after their newest seal (`late`). A newer seal of any other agent changes nothing
+    heard    only whether an agent is silent matters, and only for these two groups. The counters
+             of records without origin matter only if they were heard last before the bucket was due
+    time     whether the bucket is due, and whether it has been due for silence_ms
+
+All other evidence that concerns every bucket is the *shape* of the topic. If the shape changes,
+every bucket of the topic is judged again. The shape has no values that change regularly. It
+changes, for example, when a new host begins or when an agent declares a loss.
+
+A `Dependence` object belongs to one moment. If a bucket's values from two moments are equal, the
+two verdicts on the bucket are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.evidence import Numbers, SealNote
+from skidway.audit.evidence.tallies import BucketId, BucketTallies, Int64s
+from skidway.audit.judgement.agent_columns import AgentColumns
+from skidway.audit.judgement.bucket_columns import BucketColumns
+from skidway.audit.judgement.clocks import behind_ms
+from skidway.audit.judgement.rules import without_origin
+from skidway.audit.judgement.topic_judgement import TopicJudgement
+from skidway.audit.topic.messages import Tier
+
+UInt64s = npt.NDArray[np.uint64]
+
+
+class Dependence:
+    """The evidence on which the verdicts of one topic depend, at one moment."""
+
+    def __init__(self, judgement: TopicJudgement) -> None:
+        self._judgement = judgement
+        self._facts = judgement.facts
+
+    @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """The evidence that concerns every bucket of the topic, except newest seals and times."""
+        facts, columns = self._facts, self._judgement.agent_columns
+        expectation, evidence = facts.expectation, facts.evidence
+        return (
+            facts.policy,
+            facts.ahead_ms,
+            columns.agents.tobytes(),
+            columns.waited_until.tobytes(),
+            columns.is_plain.tobytes(),
+            columns.counted_from.tobytes(),
+            self._judgement.fleet.names(facts, columns.agents),
+            tuple(self._judgement.unheard),
+            tuple(sorted(x.place for x in evidence.retirements)),
+            tuple(facts.places),
+            frozenset(facts.needed),
+            tuple((key, _numbers_of(x)) for key, x in facts.common.counters),
+            tuple(sorted(evidence.unread.items())),
+            tuple(facts.topic.samples),
+            tuple((x.sender, x.time_ms, x.gap) for x in facts.topic.gaps),
+            tuple(
+                (key, partition, covered.first)
+                for key, partitions in facts.topic.coverage.items()
+                for partition, covered in partitions.items()
+            ),
+            tuple(expectation.related),
+            tuple(self._special()),
+        )
+
+    def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
+        """Two arrays with an element for each of these times, at which buckets are due. The first
+        array has the sum of the states of the agents whose newest seal does not reach this time.
+        The second has the bucket's phase (0: not due, 1: due, 2: due for at least silence_ms)."""
+        facts = self._facts
+        phases = (facts.now_ms >= dues).astype(np.uint64)
+        phases += (facts.now_ms >= dues + facts.policy.silence_ms).astype(np.uint64)
+        return self._sums[np.searchsorted(self._vouched, dues, "left")], phases
+
+    def of_late(self, agents: Int64s) -> np.uint64:
+        """The state of some agents."""
+        places, is_known = self._judgement.agent_columns.places(agents)
+        found: np.uint64 = self._states[places[is_known]].sum(dtype=np.uint64)
+        return found
+
+    def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
+        """The evidence on which the rules about records without origin depend. None if it cannot
+        change any more, because all counters that matter were heard since the bucket was due."""
+        found = tuple(without_origin.depends_on(self._facts, bucket))
+        return found or None
+
+    @cached_property
+    def accepted(self) -> frozenset[BucketId]:
+        """The buckets in which a person accepted a finding or a warning."""
+        return frozenset(self._judgement.acceptances)
+
+    def acceptances(self, bucket: BucketId) -> tuple[object, ...]:
+        """The findings and warnings of a bucket that people accepted."""
+        return tuple(self._judgement.acceptances.get(bucket, {}).items())
+
+    def late(self, bucket: BucketId) -> Int64s:
+        """The agents that touched the bucket after their newest seal."""
+        tallies, agents = self._facts.topic.tallies.get(bucket), self.columns
+        if not isinstance(tallies, BucketTallies):
+            return np.empty(0, np.int64)
+        columns = self._judgement.columns_of(bucket)
+        if columns is None:  # its agents were judged one by one
+            columns = BucketColumns(self._facts, agents, tallies, bucket, {})
+        return agents.agents[columns.late]
+
+    def has_records_without_origin(self, bucket: BucketId) -> bool:
+        """Whether the bucket has records that no agent seals."""
+        is_sealed = Tier.AGENT in self._facts.tiers
+        return not is_sealed or NO_AGENT in self._facts.topic.tallies.get(bucket, {})
+
+    def vouches_for_less(self, before: AgentColumns | None) -> bool:
+        """Whether an agent's newest seal covers fewer deltas than the agent's newest seal in
+        `before`. In this case any bucket may have lines that came after the newest seal."""
+        if before is None:
+            return False
+        now = self._judgement.agent_columns
+        places, is_known = before.places(now.agents)
+        both = is_known & now.has_seal
+        if len(before):
+            both &= before.has_seal[places]
+        old = places[both]
+        less = now.epoch[both] < before.epoch[old]
+        less |= (now.epoch[both] == before.epoch[old]) & (now.at[both] < before.at[old])
+        return bool(less.any())
+
+    @property
+    def columns(self) -> AgentColumns:
+        """The agents of the topic."""
+        return self._judgement.agent_columns
+
+    @property
+    def _agents(self) -> list[int]:
+        agents: list[int] = self._judgement.agent_columns.agents.tolist()
+        return agents
+
+    @cached_property
+    def _states(self) -> UInt64s:
+        """The state of each agent: its newest seal, and whether it is silent."""
+        columns = self._judgement.agent_columns
+        found = checksum.mixed(columns.agents.view(np.uint64))
+        for column in (*_numbers(columns), self._delays, self._seals_of_cloned):
+            found = checksum.mixed(found ^ column.astype(np.int64).view(np.uint64))
+        return found
+
+    @cached_property
+    def _delays(self) -> Int64s:
+        """For each agent that looks silent by its own clock, how far its clock or its messages are
+        behind (see clocks.behind_ms); 0 for the other agents."""
+        facts, columns = self._facts, self._judgement.agent_columns
+        found = np.zeros(len(columns), np.int64)
+        for place in np.flatnonzero(columns.is_silent).tolist():
+            name = Tier.AGENT, str(columns.agents[place])
+            found[place] = behind_ms(
+                facts.evidence, facts.policy, name, facts.now_ms, facts.ours_ahead_ms
+            )
+        return found
+
+    @cached_property
+    def _seals_of_cloned(self) -> Int64s:
+        """For agents with a clone, a hash of all their seals, because the rules use each of these
+        seals."""
+        facts, found = self._facts, np.zeros(len(self._agents), np.int64)
+        for place in np.flatnonzero(~self._judgement.agent_columns.is_plain).tolist():
+            keys = facts.epochs.get(self._agents[place], ())
+            if any(facts.evidence.senders[key].cloned_at is not None for key in keys):
+                found[place] = hash(tuple(facts.seals[self._agents[place]]))
+        return found
+
+    @cached_property
+    def _order(self) -> Int64s:
+        return np.argsort(self._judgement.agent_columns.vouched, kind="stable")
+
+    @cached_property
+    def _vouched(self) -> Int64s:
+        return self._judgement.agent_columns.vouched[self._order]
+
+    @cached_property
+    def _sums(self) -> UInt64s:
+        """The sums of the states of the first 0, 1, 2, ... agents."""
+        ordered = self._states[self._order]
+        return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
+
+    def _special(self) -> Iterator[tuple[object, ...]]:
+        """The evidence about agents that are not plain, as far as it is the same for all
+        buckets."""
+        facts, judgement = self._facts, self._judgement
+        is_plain = judgement.agent_columns.is_plain
+        agents = {self._agents[x] for x in np.flatnonzero(~is_plain).tolist()}
+        for agent in sorted(agents | judgement.losing):
+            senders = facts.evidence.senders
+            epochs = facts.epochs.get(agent, [])
+            yield (
+                agent,
+                tuple(epochs),
+                tuple(_numbers_of(senders[key]) for key in epochs),
+                tuple(facts.evidence.resumed.get((agent, x.epoch), 0) for x in epochs),
+                tuple(facts.expectation.side_by_side(agent)),
+                facts.expectation.is_gone(agent),
+                tuple(
+                    (agent in topic.agents, bool(topic.seals.get(agent))) for topic in facts.related
+                ),
+                tuple(self._seals_between_epochs(agent)),
+                judgement.of_agent(agent),
+            )  # fmt: skip
+
+    def _seals_between_epochs(self, agent: int) -> Iterator[tuple[SealNote | None, ...]]:
+        """The first and the last seal of each epoch, but not the last seal of the newest epoch,
+        because the newest seal changes all the time, and is part of the agent's state."""
+        facts = self._facts
+        epochs = facts.epochs.get(agent, [])
+        newest = epochs[-1].epoch if epochs else 0
+        for epoch, found in groupby(facts.seals.get(agent, ()), key=lambda x: x.epoch):
+            seals = list(found)
+            yield seals[0], (None if epoch >= newest else seals[-1])
+
+
+def _numbers_of(x: Numbers) -> tuple[object, ...]:
+    return x.cluster, x.missing, x.first, x.first_time_ms, x.cloned_at
+
+
+def _numbers(columns: AgentColumns) -> Iterator[Int64s]:
+    yield columns.epoch
+    yield columns.at
+    yield columns.sealed
+    yield columns.vouched
+    yield columns.has_seal.astype(np.int64) + 2 * columns.is_final + 4 * columns.is_silent

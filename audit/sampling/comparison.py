@@ -1,0 +1,152 @@
+"""Decides, without I/O, what is equal, what differs, and what cannot be compared.
+
+For each record that a sample names:
+
+    rows        if there is a row, the row is compared; several rows are a difference of their own
+    records     if there is no row, the record is compared. If the record's offset is loaded, the
+                missing row is a difference, because the load has passed the record
+    neither     nothing can be compared: the record is not loaded and has expired, or was not found
+
+Rows and records whose lines begin in the sampled bytes, but that the sample does not name, are
+differences, too: the agent would not make such a record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from skidway.audit.sampling.wanted import Found, Wanted
+
+OTHER_CONTENT = "the row has other content than the line"
+OTHER_RECORD = "the record has other content than the line"
+SEVERAL = "several rows have this line"
+NO_ROW = "no row has this line, although its offset is loaded"
+NO_LINE = "the agent would make no such record of the line"
+
+REJECTED = "the loader rejected the record"
+NOT_FOUND = "neither a row nor a record was found: not loaded, and expired or not looked for"
+
+
+Line = tuple[int, int, int]
+"""Agent, file and first byte of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A line whose row or record differs. found: the row or the record. is_row: whether it is a
+    row. words: what differs."""
+
+    wanted: Wanted
+    found: Found
+    is_row: bool
+    words: str
+
+
+@dataclass(slots=True)
+class Compared:
+    """What was compared. rows, records: how many were equal or differ. lines: the lines that were
+    compared. uncompared: how many records
+    could not be compared, by the reason."""
+
+    rows: int = 0
+    records: int = 0
+    equal: int = 0
+    lines: set[Line] = field(default_factory=set)
+    differing: list[Differing] = field(default_factory=list)
+    uncompared: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def compared(self) -> int:
+        """How many lines were compared."""
+        return self.rows + self.records
+
+    def add(self, other: Compared) -> None:
+        """Adds what another part gave."""
+        self.rows += other.rows
+        self.records += other.records
+        self.equal += other.equal
+        self.lines |= other.lines
+        self.differing += other.differing
+        self.uncompared += other.uncompared
+
+
+def unfound(wanted: Wanted, rows: Iterable[Found]) -> set[int]:
+    """The first bytes of the lines that no row has: their records are needed."""
+    return set(wanted.part.firsts) - {each.first for each in rows}
+
+
+def compare(
+    wanted: Wanted, rows: Sequence[Found], records: Sequence[Found], ends: Mapping[int, int]
+) -> Compared:
+    """Compares one part of a sample. records: those of the lines that no row has. ends: by
+    partition, the offset up to which the topic is loaded."""
+    part, result = wanted.part, Compared()
+    sums = dict(zip(part.firsts, part.sums, strict=True))
+    by_line, in_logs = _by_first(rows), _by_first(records)
+    for first, content in sums.items():
+        if first in by_line:
+            _compare_rows(wanted, by_line[first], content, result)
+        elif first in in_logs:
+            _compare_record(wanted, in_logs[first][0], content, ends, result)
+        else:
+            result.uncompared[NOT_FOUND] += 1
+    for found, is_row in _surplus(sums, rows, records):
+        result.differing.append(Differing(wanted, found, is_row, NO_LINE))
+        if is_row:
+            result.rows += 1
+        else:
+            result.records += 1
+    return result
+
+
+def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result: Compared) -> None:
+    row = next((each for each in rows if each.content != content), rows[0])
+    if row.is_reject:
+        result.uncompared[REJECTED] += 1
+    elif row.content is None:
+        result.uncompared[row.obstacle] += 1
+    else:
+        result.rows += 1
+        result.lines.add((wanted.sample.agent, wanted.sample.file, row.first))
+        if row.content != content:
+            result.differing.append(Differing(wanted, row, True, OTHER_CONTENT))
+        elif len(rows) > 1:
+            places = ", ".join(each.place for each in rows[:3])
+            result.differing.append(Differing(wanted, row, True, f"{SEVERAL}: {places}"))
+        else:
+            result.equal += 1
+
+
+def _compare_record(
+    wanted: Wanted, record: Found, content: bytes, ends: Mapping[int, int], result: Compared
+) -> None:
+    result.records += 1
+    result.lines.add((wanted.sample.agent, wanted.sample.file, record.first))
+    if record.content != content:
+        result.differing.append(Differing(wanted, record, False, OTHER_RECORD))
+    elif record.offset < ends.get(record.partition, 0):
+        lacking = replace(record, place="")
+        result.differing.append(Differing(wanted, lacking, True, NO_ROW))
+    else:
+        result.equal += 1
+
+
+def _surplus(
+    sums: Mapping[int, bytes], rows: Sequence[Found], records: Sequence[Found]
+) -> Iterator[tuple[Found, bool]]:
+    for each in rows:
+        if each.first not in sums and not each.is_reject:
+            yield each, True
+    has_row = {each.first for each in rows}
+    for first, found in _by_first(records).items():
+        if first not in sums and first not in has_row:
+            yield found[0], False
+
+
+def _by_first(found: Iterable[Found]) -> dict[int, list[Found]]:
+    by_first: dict[int, list[Found]] = {}
+    for each in found:
+        by_first.setdefault(each.first, []).append(each)
+    return by_first

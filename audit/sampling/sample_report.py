@@ -1,0 +1,249 @@
+"""What a survey of samples found: as text, as a document for programs, and as messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from skidway.audit.reports.report import time_text
+from skidway.audit.reports.topic_names import topic_name
+from skidway.audit.sampling.comparison import Differing
+from skidway.audit.sampling.survey import Closer, Surveyed
+from skidway.audit.sampling.told import Told
+from skidway.audit.sampling.wanted import Found
+from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.sample import Sample
+from skidway.audit.topic.sample_result import (
+    DIFFERENCES_MAX,
+    ContentDifference,
+    SampleResult,
+    day_text,
+)
+from skidway.schemas.consuming.values import plain
+
+COLUMNS: Final = (
+    "topic", "ranges", "lines", "in_rows", "in_records", "equal", "different", "not_compared",
+)  # fmt: skip
+SHOWN: Final = 20
+TEXT_CHARACTERS_MAX: Final = 300
+
+
+def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
+    """The table: a row for each topic."""
+    return [
+        {
+            "topic": topic_name(each.source),
+            "ranges": each.ranges,
+            "lines": each.compared.compared + each.compared.uncompared.total(),
+            "in_rows": each.compared.rows,
+            "in_records": each.compared.records,
+            "equal": each.compared.equal,
+            "different": len(each.compared.differing),
+            "not_compared": each.compared.uncompared.total(),
+        }
+        for each in found
+    ]
+
+
+def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iterator[str]:
+    """What the table does not say: each difference, and why something was not compared."""
+    for each in found:
+        for at, differing in enumerate(each.compared.differing[:SHOWN]):
+            yield from _difference_lines(each, differing, each.closer.get(at, Closer()))
+        if len(each.compared.differing) > SHOWN:
+            more = len(each.compared.differing) - SHOWN
+            yield f"and {more:,} more differences in {topic_name(each.source)} (--json has them)"
+        for reason, count in sorted(each.compared.uncompared.items()):
+            yield f"not compared: {count:,} lines of {topic_name(each.source)}: {reason}"
+        yield from (f"not compared: {words}" for words in each.unread)
+    for sample in gone[:SHOWN]:
+        yield f"not compared: {_file(sample)} bytes {sample.first:,} to {sample.end:,}: " + (
+            sample.gone
+        )
+    if len(gone) > SHOWN:
+        yield f"and {len(gone) - SHOWN:,} more ranges that are gone (--json has them)"
+    if told.missing:
+        yield f"not compared: {told.missing:,} ranges that their agents have not told (yet)"
+    if told.refused:
+        yield f"not compared: {told.refused:,} damaged messages with samples"
+    if told.is_cut:
+        yield "There are more samples: this run took the first ones only."
+
+
+def sentence(found: Sequence[Surveyed], told: Told) -> str:
+    """The answer in one sentence."""
+    if not told.samples:
+        return (
+            "No agent has told a sample: set sample.ranges in agent.yml; samples come after the end"
+            " of their period."
+        )
+    compared = sum(each.compared.compared for each in found)
+    differing = sum(len(each.compared.differing) for each in found)
+    if differing:
+        return f"{differing:,} of {compared:,} compared lines have other content: content differs."
+    if not compared:
+        return "No line could be compared."
+    return f"All {compared:,} compared lines have the content of their line."
+
+
+def is_good(found: Sequence[Surveyed]) -> bool:
+    """Whether something was compared, and nothing differs."""
+    compared = sum(each.compared.compared for each in found)
+    return compared > 0 and not any(each.compared.differing for each in found)
+
+
+def document(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> dict[str, Any]:
+    """All of it for programs."""
+    return {
+        "ok": is_good(found),
+        "topics": [_topic_document(each) for each in found],
+        "gone": [
+            {
+                "host": x.host, "path": x.path, "agent": x.agent, "file": x.file,
+                "first": x.first, "end": x.end, "reason": x.gone,
+            }
+            for x in gone
+        ],
+        "untold_ranges": told.missing,
+        "refused_messages": told.refused,
+    }  # fmt: skip
+
+
+def results(
+    found: Sequence[Surveyed],
+    earlier: Sequence[SampleResult],
+    time_ms: int,
+    host: str,
+    output: str,
+) -> Iterator[SampleResult]:
+    """The messages to the collector: one for each topic and day of samples.
+
+    earlier: the newest results so far. A line that differed and was not compared this time differs
+    still, so a run that could not look at it does not call it good. A run that could not read all
+    files has not seen all rows of any line. A run that left lines out may have left out those that
+    an earlier result counted without listing them.
+    """
+    for each in found:
+        for day, compared in sorted(each.by_day.items()):
+            made = SampleResult(
+                time_ms, host, output, each.source, day, compared.compared, compared.equal, 0
+            )
+            differences = [_difference(each, x) for x in compared.differing]
+            seen = {(x.agent, x.file, x.first) for x in differences}
+            seen |= set() if each.unread else compared.lines
+            before = [x for x in earlier if (x.source, x.name) == (each.source, made.name)]
+            differences += [
+                x
+                for result in before
+                for x in result.differences
+                if (x.agent, x.file, x.first) not in seen
+            ]
+            unlisted = 0
+            if each.unread or compared.uncompared:
+                unlisted = sum(x.differing - len(x.differences) for x in before)
+            first = tuple(differences[:DIFFERENCES_MAX])
+            yield replace(made, differing=len(differences) + unlisted, differences=first)
+
+
+def _difference(surveyed: Surveyed, differing: Differing) -> ContentDifference:
+    sample, part, found = differing.wanted.sample, differing.wanted.part, differing.found
+    return ContentDifference(
+        time_ms=min(max(found.time_ms, part.least_ms), part.greatest_ms),
+        agent=sample.agent,
+        host=sample.host,
+        file=sample.file,
+        path=sample.path,
+        first=found.first,
+        end=found.first + found.length,
+        tier=_tier(surveyed, differing).value,
+        place=_place(surveyed, differing),
+        partition=found.partition,
+        offset=found.offset,
+        words=differing.words,
+    )
+
+
+def _tier(surveyed: Surveyed, differing: Differing) -> Tier:
+    if differing.is_row:
+        return Tier.HDFS
+    return Tier.BROKER if surveyed.cluster == surveyed.source.cluster else Tier.MIRROR
+
+
+def _place(surveyed: Surveyed, differing: Differing) -> str:
+    if differing.is_row:
+        return differing.found.place or surveyed.output
+    return surveyed.cluster
+
+
+def _difference_lines(surveyed: Surveyed, differing: Differing, closer: Closer) -> Iterator[str]:
+    sample, found = differing.wanted.sample, differing.found
+    tier = _tier(surveyed, differing).value.lower()
+    yield f"content differs: {_file(sample)} byte {found.first:,}, {found.length:,} bytes"
+    yield f"  {differing.words}{f'; {closer.record}' if closer.record else ''}"
+    yield f"  {tier}: {_place(surveyed, differing)}, {_offset(surveyed, found)}"
+    if closer.fields:
+        yield f"  differing fields: {', '.join(closer.fields)}"
+    if closer.values is not None:
+        text = json.dumps(plain(closer.values), ensure_ascii=False)
+        yield f"  {'row' if differing.is_row else 'record'}: {_printable(text)}"
+    if closer.line is not None:
+        yield f"  line: {_printable(closer.line)}"
+
+
+def _offset(surveyed: Surveyed, found: Found) -> str:
+    return f"{topic_name(surveyed.source)}-{found.partition} offset {found.offset:,}"
+
+
+def _file(sample: Sample) -> str:
+    path = sample.path or f"file {sample.file}"
+    return f"{sample.host}:{path}"
+
+
+def _printable(text: str) -> str:
+    kept = "".join(x if x.isprintable() else "\N{REPLACEMENT CHARACTER}" for x in text)
+    return kept[:TEXT_CHARACTERS_MAX]
+
+
+def _topic_document(surveyed: Surveyed) -> dict[str, Any]:
+    compared = surveyed.compared
+    return {
+        "topic": topic_name(surveyed.source),
+        "ranges": surveyed.ranges,
+        "compared": compared.compared,
+        "rows": compared.rows,
+        "records": compared.records,
+        "equal": compared.equal,
+        "uncompared": dict(sorted(compared.uncompared.items())),
+        "unread": surveyed.unread,
+        "differences": [
+            _difference_document(surveyed, each, surveyed.closer.get(at, Closer()))
+            for at, each in enumerate(compared.differing)
+        ],
+    }
+
+
+def _difference_document(
+    surveyed: Surveyed, differing: Differing, closer: Closer
+) -> dict[str, Any]:
+    said = _difference(surveyed, differing)
+    return {
+        "host": said.host,
+        "path": said.path,
+        "agent": said.agent,
+        "file": said.file,
+        "first": said.first,
+        "length": differing.found.length,
+        "day": day_text(differing.wanted.day),
+        "time": time_text(said.time_ms),
+        "tier": said.tier.lower(),
+        "place": said.place,
+        "partition": said.partition,
+        "offset": said.offset,
+        "words": said.words,
+        "record": closer.record,
+        "fields": list(closer.fields),
+        "values": None if closer.values is None else plain(closer.values),
+        "line": closer.line,
+    }

@@ -1,0 +1,65 @@
+"""Reads the samples that agents have told, from the audit topics of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import MessageRefused, sample_in
+from skidway.audit.topic.sample import Sample
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.types import TopicPartition
+
+SAMPLES_MAX: Final = 100_000
+"""One run compares at most this many ranges."""
+
+
+@dataclass(slots=True)
+class Told:
+    """Samples of a span of time. refused: how many damaged messages there were. is_cut: whether
+    there were more than SAMPLES_MAX."""
+
+    samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)
+    refused: int = 0
+    is_cut: bool = False
+
+    def take(self, values: Iterable[bytes], since_ms: int, until_ms: int) -> None:
+        """Takes the samples of periods that begin in [since_ms, until_ms), each once: agents may
+        send a message again, and mirrors copy it."""
+        for value in values:
+            try:
+                sample = sample_in(value)
+            except MessageRefused:
+                self.refused += 1
+                continue
+            if sample is None or not since_ms <= sample.period < until_ms:
+                continue
+            if sample.key not in self.samples and len(self.samples) >= SAMPLES_MAX:
+                self.is_cut = True
+                return
+            self.samples.setdefault(sample.key, sample)
+
+    @property
+    def missing(self) -> int:
+        """How many ranges were drawn, but no message about them is here."""
+        drawn = {(x.agent, x.period): x.count for x in self.samples.values()}
+        return sum(drawn.values()) - len(self.samples)
+
+
+def read(client: Client, clock: Clock, since_ms: int, until_ms: int, told: Told) -> None:
+    """Reads the audit topics of a cluster. An agent tells a range after its period, so messages
+    before `since_ms` have no wanted sample. Raises Unreachable."""
+    names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
+    found = topic.bounds(client, names)
+    if not found:
+        return
+    begins = client.list_offsets(dict.fromkeys(found, since_ms))
+    ranges: dict[TopicPartition, tuple[int, int]] = {}
+    for tp, (first, end) in found.items():
+        at = begins[tp].offset
+        ranges[tp] = max(first, at if at >= 0 else end), end
+    values = (value for _, _, value in topic.read(client, Fetcher(client), ranges, clock))
+    told.take(values, since_ms, until_ms)

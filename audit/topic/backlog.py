@@ -1,0 +1,153 @@
+"""What an agent tells of the bytes that are not safe yet: those that it has not read, and those
+that no broker has acknowledged. It is the body of a note (see module notes).
+
+    {"topics": [{"topic": NAME, "unread": BYTES, "unacknowledged": BYTES, "oldest": MS,
+                 "loss": MS, "files": [{"path": PATH, "bytes": BYTES, "oldest": MS, "loss": MS}]}],
+     "more": {"topics": N, "bytes": BYTES}}
+
+`oldest` is the time since which the oldest of these bytes is known to be there, `loss` the time at
+which the first file with such bytes will be deleted. Each of the two is null if it is not known.
+The note names the topics that lose first, and of each topic the files that lose first. `more` has
+what it does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skidway.audit.topic.notes import Note, is_count
+
+KIND: Final = "backlog"
+TOPICS_MAX: Final = 32
+FILES_MAX: Final = 3
+PATH_LENGTH_MAX: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class FileBacklog:
+    """The unsafe bytes of one file. oldest_ms, loss_ms: see the module; None if not known."""
+
+    path: str
+    bytes: int
+    oldest_ms: int | None = None
+    loss_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicBacklog:
+    """The unsafe bytes of one topic. files: those that lose first."""
+
+    topic: str
+    unread: int = 0
+    unacknowledged: int = 0
+    oldest_ms: int | None = None
+    loss_ms: int | None = None
+    files: tuple[FileBacklog, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """All unsafe bytes."""
+        return self.unread + self.unacknowledged
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """The unsafe bytes of one agent. more_topics, more_bytes: the topics that are not named, and
+    their bytes."""
+
+    topics: tuple[TopicBacklog, ...] = ()
+    more_topics: int = 0
+    more_bytes: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """All unsafe bytes."""
+        return sum(x.bytes for x in self.topics) + self.more_bytes
+
+
+def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
+    """What sorts first is lost first: a known loss before an unknown one, then the oldest bytes,
+    then the most."""
+    return (
+        found.loss_ms is None,
+        found.loss_ms or 0,
+        found.oldest_ms is None,
+        found.oldest_ms or 0,
+        -found.bytes,
+    )
+
+
+def bounded(topics: Iterable[TopicBacklog]) -> Backlog:
+    """A backlog of these topics that names no more of them than a note may."""
+    found = sorted(topics, key=urgency)
+    rest = found[TOPICS_MAX:]
+    return Backlog(tuple(found[:TOPICS_MAX]), len(rest), sum(x.bytes for x in rest))
+
+
+def body_of(backlog: Backlog) -> dict[str, Any]:
+    """The body of a note."""
+    return {
+        "topics": [
+            {
+                "topic": x.topic,
+                "unread": x.unread,
+                "unacknowledged": x.unacknowledged,
+                "oldest": x.oldest_ms,
+                "loss": x.loss_ms,
+                "files": [
+                    {
+                        "path": y.path[-PATH_LENGTH_MAX:],
+                        "bytes": y.bytes,
+                        "oldest": y.oldest_ms,
+                        "loss": y.loss_ms,
+                    }
+                    for y in x.files[:FILES_MAX]
+                ],
+            }
+            for x in backlog.topics
+        ],
+        "more": {"topics": backlog.more_topics, "bytes": backlog.more_bytes},
+    }
+
+
+def backlog_of(note: Note) -> Backlog:
+    """The backlog in a note. What the note does not tell, or not in this form, is left out."""
+    more = note.body.get("more")
+    more = more if isinstance(more, dict) else {}
+    topics = (_topic(x) for x in _records(note.body.get("topics"), TOPICS_MAX))
+    return Backlog(
+        tuple(x for x in topics if x is not None), _count(more, "topics"), _count(more, "bytes")
+    )
+
+
+def _topic(record: Mapping[str, Any]) -> TopicBacklog | None:
+    if not isinstance(record.get("topic"), str):
+        return None
+    files = (
+        FileBacklog(x["path"], _count(x, "bytes"), _moment(x, "oldest"), _moment(x, "loss"))
+        for x in _records(record.get("files"), FILES_MAX)
+        if isinstance(x.get("path"), str)
+    )
+    return TopicBacklog(
+        record["topic"],
+        _count(record, "unread"),
+        _count(record, "unacknowledged"),
+        _moment(record, "oldest"),
+        _moment(record, "loss"),
+        tuple(files),
+    )
+
+
+def _records(found: object, count: int) -> list[dict[str, Any]]:
+    return [x for x in found[:count] if isinstance(x, dict)] if isinstance(found, list) else []
+
+
+def _count(record: Mapping[str, Any], key: str) -> int:
+    value: Any = record.get(key)
+    return int(value) if is_count(value) else 0
+
+
+def _moment(record: Mapping[str, Any], key: str) -> int | None:
+    return _count(record, key) if is_count(record.get(key)) else None

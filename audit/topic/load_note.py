@@ -1,0 +1,66 @@
+"""What a loader tells of one load. It is the body of a note (see module notes). The note's number
+is that of the load, and its time that of the commit.
+
+    {"source": [CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID], "seconds": SECONDS, "offsets": N, "rows": N,
+     "rejects": N, "files": N, "bytes": N}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any, Final
+
+from skidway.audit.topic.notes import Note, is_count
+from skidway.kafka.source import Source
+
+KIND: Final = "load"
+KEPT: Final = 64
+"""Of each output and topic, the newest loads are kept."""
+
+SECONDS_MAX: Final = 1e9
+
+_COUNTS = ("offsets", "rows", "rejects", "files", "bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One load of a topic. seconds: how long it took; None if nobody knows it. files, bytes: the
+    files of rows. A number that the loader did not tell is None."""
+
+    number: int
+    source: Source
+    seconds: float | None = None
+    offsets: int | None = None
+    rows: int | None = None
+    rejects: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+
+
+def body_of(load: Load) -> dict[str, Any]:
+    """The body of a note."""
+    counts = {name: getattr(load, name) for name in _COUNTS}
+    return {"source": list(astuple(load.source)), "seconds": load.seconds, **counts}
+
+
+def load_of(note: Note) -> Load | None:
+    """The load in a note; None if it does not name its topic."""
+    names = note.body.get("source")
+    if not isinstance(names, list) or len(names) != 4:
+        return None
+    if not all(isinstance(x, str) for x in names):
+        return None
+    counts = {name: _count(note.body, name) for name in _COUNTS}
+    return Load(note.number, Source(*names), _seconds(note.body.get("seconds")), **counts)
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < SECONDS_MAX else None
+
+
+def _count(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    return value if is_count(value) else None

@@ -1,0 +1,48 @@
+"""What a counter tells of how long the brokers of its cluster keep the records of topics. It is the
+body of a note (see module notes).
+
+    {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, MS], ...]}
+
+The names are those of the source, also if the cluster has a mirrored copy. MS is `retention.ms`. A
+topic is left out if its records may expire earlier (`retention.bytes`) or later (`retention.hold`,
+no limit), because then nobody knows the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any, Final
+
+from skidway.audit.topic.notes import Note, is_count
+from skidway.kafka.source import Source
+
+KIND: Final = "retention"
+TOPICS_MAX: Final = 500
+
+
+def known_ms(settings: Mapping[str, str]) -> int | None:
+    """How long records of a topic with these settings stay (ms); None if nobody knows it."""
+    ms, size = settings.get("retention.ms", ""), settings.get("retention.bytes", "-1")
+    is_by_time = "delete" in settings.get("cleanup.policy", "delete") and size == "-1"
+    if settings.get("retention.hold") or not is_by_time or not ms.isdecimal():
+        return None
+    return int(ms)
+
+
+def body_of(found: Mapping[Source, int]) -> dict[str, Any]:
+    """The body of a note. It has the topics whose records expire first."""
+    soonest = sorted(found.items(), key=lambda x: (x[1], astuple(x[0])))[:TOPICS_MAX]
+    return {"topics": [[x.cluster, x.cluster_id, x.topic, x.topic_id, ms] for x, ms in soonest]}
+
+
+def retention_of(note: Note) -> dict[Source, int]:
+    """The retention of each topic in a note, in ms. What the note does not tell is left out."""
+    rows = note.body.get("topics")
+    found = {}
+    for row in rows[:TOPICS_MAX] if isinstance(rows, list) else ():
+        if isinstance(row, list) and len(row) == 5:
+            *names, ms = row
+            if is_count(ms) and all(isinstance(x, str) for x in names):
+                found[Source(*names)] = int(ms)
+    return found

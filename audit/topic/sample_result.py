@@ -1,0 +1,103 @@
+"""The result of a comparison of samples, as a message to the collector.
+
+For each topic, output and day of samples, only the newest result counts. All results go to one
+partition of the audit topic, so the newest result is the last in the log, and clocks do not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from skidway.kafka.source import Source
+
+DIFFERENCES_MAX: Final = 100
+"""A result lists at most this many differences."""
+
+DAY_MS: Final = 86_400_000
+DAYS_END_MS: Final = 253_402_300_800_000
+"""The end of the year 9999, the last that a text of a day can have."""
+
+_SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
+_FIELDS: Final = ("host", "output", "day", "compared", "equal", "differing")
+_DIFFERENCE_FIELDS: Final = (
+    "agent", "host", "file", "path", "first", "end", "tier", "place", "partition", "offset",
+    "words",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDifference:
+    """A line whose row or record has other content than the line.
+
+    time_ms: the event time, which says the bucket. first, end: the line's bytes in the file.
+    tier: HDFS if a row differs, BROKER or MIRROR if a record differs. place: the row's file below
+    the output, or the cluster. words: what differs.
+    """
+
+    time_ms: int
+    agent: int
+    host: str
+    file: int
+    path: str
+    first: int
+    end: int
+    tier: str
+    place: str
+    partition: int
+    offset: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class SampleResult:
+    """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
+    UTC. compared, equal, differing: how many records. differences: the first of them."""
+
+    time_ms: int
+    host: str
+    output: str
+    source: Source
+    day: int
+    compared: int
+    equal: int
+    differing: int
+    differences: tuple[ContentDifference, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Under which name the newest result of a topic is kept."""
+        return f"sample of {day_text(self.day)} in {self.output or 'brokers'}"
+
+
+def day_text(day: int) -> str:
+    """The day that begins at this time (ms): 2026-01-31."""
+    return datetime.fromtimestamp(day / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def record_of(result: SampleResult) -> dict[str, Any]:
+    """The result as a record of the schema SampleResult."""
+    record = {name: getattr(result, name) for name in _FIELDS}
+    record |= {name: getattr(result.source, name) for name in _SOURCE_FIELDS}
+    differences = [
+        {name: getattr(each, name) for name in _DIFFERENCE_FIELDS} | {"time": each.time_ms}
+        for each in result.differences
+    ]
+    return record | {"time": result.time_ms, "differences": differences}
+
+
+def result_of(record: dict[str, Any], time_ms: int) -> SampleResult:
+    """The result that a record of the schema SampleResult contains. Raises ValueError if its day
+    is not in the years 1970 to 9999."""
+    if not 0 <= record["day"] < DAYS_END_MS:
+        raise ValueError(f"{record['day']} is no day")
+    return SampleResult(
+        time_ms=time_ms,
+        source=Source(*(record[name] for name in _SOURCE_FIELDS)),
+        differences=tuple(
+            ContentDifference(each["time"], *(each[name] for name in _DIFFERENCE_FIELDS))
+            for each in record["differences"]
+        ),
+        **{name: record[name] for name in _FIELDS},
+    )

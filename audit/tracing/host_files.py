@@ -1,0 +1,126 @@
+"""The log files of this host, as a command of the agent lists them, and searches in these files.
+
+The audit does not know the tables of the agent's state, so this module runs
+`skidway agent state show --json` as a child process. That command opens the state read-only, so it
+also works while the agent runs.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from skidway.errors import SkidwayError
+
+SHOW_TIMEOUT_S: Final = 60
+LINE_BYTES_MAX: Final = 64 * 1024
+"""At most this many bytes before and after a position are read to find the line's ends."""
+PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
+
+
+@dataclass(frozen=True, slots=True)
+class HostFile:
+    """A file id in the agent's state. begin: the first byte that belongs to the id. position: all
+    bytes below this position are acknowledged or set apart (rejected, lost, uncertain or filtered).
+    path: the file's present path, as far as the agent knows."""
+
+    agent: int
+    file: int
+    path: str
+    announced_path: str
+    topic: str
+    inode: int
+    begin: int
+    position: int
+    state: str
+    size: int
+
+    def opened(self) -> IO[bytes] | None:
+        """Opens the file. None if the path now has no file, another file or a compressed file."""
+        if self.path.endswith(PACKED):
+            return None
+        try:
+            file = open(self.path, "rb")  # noqa: SIM115 - the caller closes it
+        except OSError:
+            return None
+        if os.fstat(file.fileno()).st_ino != self.inode:
+            file.close()
+            return None
+        return file
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """The state of this host's agent. declared: the ranges that it declared lost or uncertain, as
+    `skidway agent state show --json` lists them."""
+
+    files: dict[int, HostFile]
+    declared: list[dict[str, Any]]
+
+
+def ask(config: Path) -> HostState:
+    """Runs the agent's command. If the command fails, raises SkidwayError with the command's error
+    message."""
+    command = [sys.executable, "-m", "skidway", "agent", "state", "show", "--json"]
+    try:
+        done = subprocess.run(
+            [*command, "--config", str(config)],
+            capture_output=True,
+            text=True,
+            timeout=SHOW_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SkidwayError(f"`skidway agent state show` did not answer: {error}") from error
+    if done.returncode != 0:
+        raise SkidwayError(done.stderr.strip().splitlines()[-1] if done.stderr else "no answer")
+    return of(json.loads(done.stdout))
+
+
+def of(shown: dict[str, Any]) -> HostState:
+    """Turns the document of `skidway agent state show --json` into values."""
+    files = {
+        each["file"]: HostFile(
+            shown["agent"], each["file"], each["path"], each["announced_path"], each["topic"],
+            each["inode"], each["begin"], each["position"], each["state"], each["bytes"],
+        )
+        for each in shown["files"]
+    }  # fmt: skip
+    return HostState(files, shown["declared"])
+
+
+def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
+    """The position and the bytes of the line that contains this byte; None after the file's end.
+    Returns only the part of a very long line that is around the byte."""
+    begin = max(0, byte - LINE_BYTES_MAX)
+    file.seek(begin)
+    data = file.read(2 * LINE_BYTES_MAX)
+    at = byte - begin
+    if at >= len(data):
+        return None
+    first = data.rfind(b"\n", 0, at) + 1
+    end = data.find(b"\n", at)
+    return begin + first, data[first : end + 1 if end >= 0 else len(data)]
+
+
+def lines_with(file: IO[bytes], text: bytes, limit: int) -> list[tuple[int, bytes]]:
+    """The newest lines of a file that have a text, newest first: at most `limit` of them, each with
+    its first byte."""
+    if os.fstat(file.fileno()).st_size == 0:
+        return []
+    found: list[tuple[int, bytes]] = []
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = len(data)
+        while len(found) < limit and (at := data.rfind(text, 0, end)) >= 0:
+            line = line_at(file, at)
+            if line is None:
+                break
+            found.append(line)
+            end = min(at, line[0])
+    return found

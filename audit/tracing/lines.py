@@ -1,0 +1,98 @@
+"""Values: a point in a file, a record or row of a line, and the fate of a line in a tier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from skidway.kafka.origin import Origin
+from skidway.kafka.source import Source
+
+REJECTED_SUFFIX: Final = ".rejected"
+"""The end of the names of topics of rejects: agents send rejected lines to these topics."""
+
+
+class Point(NamedTuple):
+    """A byte of a file: it need not be the first byte of a line."""
+
+    agent: int
+    file: int
+    byte: int
+
+
+def is_at(origin: Origin, point: Point) -> bool:
+    """Whether a record or a row with this origin has the byte."""
+    is_same_file = (origin.agent, origin.file) == (point.agent, point.file)
+    return is_same_file and origin.first <= point.byte < origin.first + max(origin.length, 1)
+
+
+class LineRecord(NamedTuple):
+    """A record of a line in a topic. time_ms: its event time. origin: None if no agent sent it."""
+
+    topic: str
+    partition: int
+    offset: int
+    time_ms: int
+    origin: Origin | None
+    value: bytes | None
+
+
+class LineRow(NamedTuple):
+    """A row of a line. path: its Parquet file below the output. load: the load that wrote the file.
+    is_reject: whether the file has rejects of the loader. text: the value in which the searched
+    text was found, or None."""
+
+    path: str
+    load: int
+    partition: int
+    offset: int
+    time_ms: int | None
+    origin: Origin
+    is_reject: bool
+    text: str | None
+
+
+class State(StrEnum):
+    """Whether a tier has a line, and if not, the reason."""
+
+    FOUND = "found"
+    REJECTED = "rejected"
+    PENDING = "not yet"
+    FILTERED = "filtered"
+    LOST = "lost"
+    UNCERTAIN = "uncertain"
+    EXPIRED = "expired"
+    MISSING = "missing"
+    UNKNOWN = "not looked at"
+
+
+HAS_IT: Final = frozenset({State.FOUND, State.REJECTED})
+"""The states of a tier that has the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a line in one tier. tier: host, broker, mirror or hdfs. place: the place of
+    the line in the tier. time_ms: a time; `clock` says which time it is. detail: a further
+    explanation in words."""
+
+    tier: str
+    state: State
+    place: str = ""
+    time_ms: int | None = None
+    clock: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The names of a file: the host, path and topic that its agent announced. announced_ms: the
+    time of the announcement."""
+
+    agent: int
+    file: int
+    host: str = ""
+    path: str = ""
+    source: Source | None = None
+    announced_ms: int | None = None

@@ -1,0 +1,129 @@
+"""The clusters of a site: which of their topics have the records of a source topic, and searches in
+these topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway.audit.tracing.lines import REJECTED_SUFFIX, LineRecord
+from skidway.audit.tracing.log_search import DecodedBatch, LogSearch
+from skidway.kafka.batch import BatchHeader
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.columns import unpack
+from skidway.kafka.source import Source, cluster_name_of, sources_of
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.topic_reading import MAX_BYTES, read_batches
+
+BROKER, MIRROR = "broker", "mirror"
+Ranges = dict[TopicPartition, tuple[int, int]]
+Batch = tuple[TopicPartition, BatchHeader, memoryview]
+Read = Callable[[Client, Ranges, int], Iterator[Batch]]
+
+ONE_BATCH: Final = 64 * 1024
+"""The size of a response if only one record is needed: little more than the record's batch."""
+
+
+@dataclass(slots=True)
+class SiteCluster:
+    """A cluster to search. topics: by source cluster and source topic, the topic's name in this
+    cluster. read: a function that reads ranges of the cluster's logs. known: the offsets of each
+    partition, as they were when the cluster was first asked for them."""
+
+    client: Client
+    name: str
+    topics: dict[tuple[str, str], str] = field(default_factory=dict)
+    read: Read = read_batches
+    known: Ranges = field(default_factory=dict)
+    _last: dict[TopicPartition, DecodedBatch] = field(default_factory=dict)
+
+    def tier(self, source: Source) -> str:
+        """The tier to which this cluster belongs for the records of a source."""
+        return BROKER if source.cluster == self.name else MIRROR
+
+    def topics_of(self, source: Source) -> list[str]:
+        """The names that a source's topic and its topic of rejects have in this cluster; only
+        topics that exist in the cluster."""
+        names = (source.topic, source.topic + REJECTED_SUFFIX)
+        found = (self.topics.get((source.cluster, name)) for name in names)
+        return [name for name in found if name is not None]
+
+    def span(self, tp: TopicPartition) -> tuple[int, int]:
+        """The first offset of a partition, and the high watermark. Raises KafkaError if there is no
+        such partition."""
+        if tp not in self.known:
+            first = self.client.list_offsets({tp: EARLIEST})[tp].offset
+            self.known[tp] = first, self.client.list_offsets({tp: LATEST})[tp].offset
+        return self.known[tp]
+
+    def batches_at(self, tp: TopicPartition, offset: int) -> Iterator[DecodedBatch]:
+        """Yields the batches that may have an offset. The batch that was read last comes first,
+        because lines that a search finds are often in the same batch."""
+        if tp in self._last:
+            yield self._last[tp]
+        for _, header, raw in self.read(self.client, {tp: (offset, offset + 1)}, ONE_BATCH):
+            if not header.is_control:
+                self._last[tp] = DecodedBatch(unpack(raw))
+                yield self._last[tp]
+
+    def source_named(self, topic: str) -> tuple[str, str] | None:
+        """The source cluster and source topic of a topic in this cluster; None if they are
+        unknown."""
+        return next((key for key, name in self.topics.items() if name == topic), None)
+
+
+def look(
+    client: Client, wanted: Collection[str], configured_name: str | None = None
+) -> SiteCluster:
+    """Finds the topics of a cluster whose names are in `wanted`, and mirrors of such topics."""
+    name = cluster_name_of(client.broker_configs(), configured_name)
+    ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
+    known = client.metadata().topics
+    here = [each for each in known if each in ends or each.partition(".")[2] in ends]
+    sources = sources_of(client, here, name)
+    return SiteCluster(client, name, {(x.cluster, x.topic): n for n, x in sources.items()})
+
+
+def spans(client: Client, topics: Sequence[str], since_ms: int | None) -> tuple[Ranges, Ranges]:
+    """Two sets of ranges of offsets of these topics: from the first record with an event time of
+    `since_ms` or later up to the high watermark, and the offsets before that. Without `since_ms`,
+    the first set has all offsets."""
+    found = client.metadata(topics).topics
+    tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
+    if not tps:
+        return {}, {}
+    first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
+    end = client.list_offsets(dict.fromkeys(tps, LATEST))
+    begin = first if since_ms is None else client.list_offsets(dict.fromkeys(tps, since_ms))
+    later: Ranges = {}
+    earlier: Ranges = {}
+    for tp in tps:
+        at = begin[tp].offset if begin[tp].offset >= 0 else end[tp].offset
+        at = max(at, first[tp].offset)
+        later[tp], earlier[tp] = (at, end[tp].offset), (first[tp].offset, at)
+    return later, earlier
+
+
+def searched(cluster: SiteCluster, ranges: Ranges, search: LogSearch) -> Iterator[LineRecord]:
+    """Yields the records in these ranges that match the search."""
+    for tp, header, raw in cluster.read(cluster.client, ranges, MAX_BYTES):
+        for record in search.take(tp.topic, tp.partition, header, raw):
+            if ranges[tp][0] <= record.offset < ranges[tp][1]:
+                yield record
+
+
+NO_OFFSET: Final = "the log of {tp} has the offsets {first} to {end} only"
+
+
+def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> LineRecord | str:
+    """The record at an offset; a sentence if the log does not have this offset."""
+    tp = TopicPartition(topic, partition)
+    first, end = cluster.span(tp)
+    if not first <= offset < end:
+        return NO_OFFSET.format(tp=tp, first=first, end=end - 1) if end else f"{tp} is empty"
+    for decoded in cluster.batches_at(tp, offset):
+        found = decoded.record_at(topic, partition, offset)
+        if found is not None:
+            return found
+    return f"the log of {tp} has no record at offset {offset}"

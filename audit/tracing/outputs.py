@@ -1,0 +1,146 @@
+"""The committed files of an output's topic, and searches in them.
+
+The list of files begins at the newest checkpoint, as every reader's list does (docs/loader.md).
+Unlike the recount, a search does not compare checkpoints with older manifests, so it takes less
+time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skidway.audit.output import Output
+from skidway.audit.recount import checkpoints, manifests
+from skidway.audit.recount.manifests import ManifestUnreadable
+from skidway.audit.recount.named_files import COUNTED, NamedFile
+from skidway.audit.recount.recount import topics
+from skidway.audit.tracing.lines import LineRow
+from skidway.audit.tracing.row_search import RowQuestion, rows_in
+from skidway.errors import SkidwayError
+from skidway.kafka.source import Source
+
+ATTEMPTS: Final = 5
+HOUR_MS: Final = 3_600_000
+_HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
+
+
+@dataclass(slots=True)
+class LoadedTopic:
+    """A topic of an output. ends: by partition, the offset up to which it is loaded. files: the
+    committed files of rows and rejects. unread: files that a search could not read, and why."""
+
+    output: Output
+    name: str
+    source: Source
+    ends: dict[int, int]
+    files: list[NamedFile]
+    unread: list[str] = field(default_factory=list)
+    _created: dict[int, int | None] = field(default_factory=dict)
+
+    def created_ms(self, load: int) -> int | None:
+        """When a load was committed; None if its manifest is gone."""
+        if load not in self._created:
+            try:
+                created = manifests.read(self.output, self.name, load).get("created")
+            except SkidwayError:
+                created = None
+            self._created[load] = created if isinstance(created, int) else None
+        return self._created[load]
+
+    def search(
+        self, question: RowQuestion, hours: tuple[int, int] | None = None
+    ) -> Iterator[LineRow]:
+        """Yields the rows that match, from files of the hours [first, end) (in ms), the newest hour
+        first. Without `hours`, from all files."""
+        chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
+        for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):
+            yield from self._rows(named, question)
+
+    def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
+        """The rows that match, if their hour is unknown: only those of the newest hour that has
+        one. All rows of a line have the same event time, so they are in the same hour."""
+        first = next(self.search(question), None)
+        hour = None if first is None else hour_ms(first.path)
+        if first is None or hour is None:
+            return [] if first is None else [first]
+        return list(self.search(question, (hour, hour + HOUR_MS)))
+
+    def _rows(self, named: NamedFile, question: RowQuestion) -> Iterator[LineRow]:
+        for path in (named.path, named.staged):
+            file = self.output.open(path)
+            if file is None:
+                continue
+            with file:
+                try:
+                    yield from rows_in(file, named.path, named.load, question)
+                except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+                    self.unread.append(f"{named.path} cannot be read: {error}")
+            return
+        self.unread.append(f"{named.path} is not there")
+
+
+def loaded(output: Output, source: Source) -> list[LoadedTopic]:
+    """The topics of the output that have the rows of a source topic. Raises ManifestUnreadable."""
+    found = []
+    for name in topics(output):
+        if source.topic not in name:
+            continue  # an output uses the name of the topic in its cluster: mirrors add a prefix
+        head = manifests.head(output, name).source
+        if head is not None and (head.cluster, head.topic) == (source.cluster, source.topic):
+            found.append(read_topic(output, name, head))
+    return found
+
+
+def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
+    """Reads the list of a topic's files from the newest checkpoint and the manifests after it.
+    Raises ManifestUnreadable."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            return _read(output, name, source)
+        except ManifestUnreadable:
+            if not left:
+                raise
+    raise AssertionError("unreachable")
+
+
+def hour_ms(path: str) -> int | None:
+    """The start in ms of the hour of event time to which a file belongs; None if its path names no
+    hour."""
+    match = _HOUR.search(path)
+    if match is None:
+        return None
+    begin = datetime.fromisoformat(f"{match[1]}T{match[2]}:00").replace(tzinfo=UTC)
+    return int(begin.timestamp() * 1000)
+
+
+def hours_of(since_ms: int, until_ms: int) -> tuple[int, int]:
+    """The whole hours that contain the times [since_ms, until_ms)."""
+    return since_ms - since_ms % HOUR_MS, until_ms
+
+
+def _is_in(hour: int | None, hours: tuple[int, int] | None) -> bool:
+    return hours is None or hour is None or hours[0] <= hour < hours[1]
+
+
+def _read(output: Output, name: str, source: Source) -> LoadedTopic:
+    known = manifests.loads(output, name)
+    stored = [each for each in manifests.checkpoints(output, name) if each.load <= known[-1]]
+    files: dict[str, NamedFile] = {}
+    last = 0
+    if stored:
+        last = stored[-1].load
+        files = {each.path: each for each in checkpoints.files_of(output, stored[-1])}
+    manifest: Any = manifests.read(output, name, known[-1])
+    for load in (each for each in known if each > last):
+        manifest = manifests.read(output, name, load)
+        for path in manifests.removed_by(manifest):
+            files.pop(path, None)
+        files |= {x.path: x for x in manifests.files_of(manifest) if x.kind in COUNTED}
+    ends = {each["partition"]: each["end"] for each in manifest["partitions"]}
+    return LoadedTopic(output, name, source, ends, list(files.values()))

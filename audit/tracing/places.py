@@ -1,0 +1,104 @@
+"""Parses the text with which a person names a line: HOST:FILE:BYTE, a topic with partition and
+offset, or the columns of a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skidway.errors import UsageError
+
+ID_END: Final = 1 << 63
+FORMS: Final = (
+    "name a line as HOST:FILE:BYTE, by --topic, --partition and --offset, or by --row with the"
+    " columns of a row"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """A byte of a file. The file is named by host and path, or by its file id. With a file id, host
+    and agent may be unknown."""
+
+    byte: int
+    host: str | None = None
+    path: str | None = None
+    file: int | None = None
+    agent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlace:
+    """A record of a topic. topic: the topic's name in the cluster that has the record."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+Place = FilePlace | RecordPlace
+
+
+def file_place(text: str) -> FilePlace:
+    """Parses HOST:FILE:BYTE. FILE is a path or a file id, and may have colons. Raises
+    UsageError."""
+    host, _, rest = text.partition(":")
+    file, _, byte = rest.rpartition(":")
+    if not host or not file or not byte.isdigit():
+        raise UsageError(f"{text!r} is not HOST:FILE:BYTE, such as web7:/var/log/app.log:81920.")
+    if file.isdigit():
+        return FilePlace(_number("BYTE", byte), host, file=_number("FILE", file))
+    return FilePlace(_number("BYTE", byte), host, path=file)
+
+
+def record_place(topic: str | None, partition: int | None, offset: int | None) -> RecordPlace:
+    """The record at this offset. Raises UsageError."""
+    if topic is None or partition is None or offset is None:
+        raise UsageError(f"{FORMS[0].upper()}{FORMS[1:]}.")
+    if partition < 0 or offset < 0:
+        raise UsageError("--partition and --offset must be 0 or more.")
+    return RecordPlace(topic, partition, offset)
+
+
+def row_place(text: str, topic: str | None) -> Place:
+    """Parses the columns of a row: `_file_id=7,_offset=0`, or a JSON object. The function uses only
+    the columns that the loader adds, and ignores all others. Raises UsageError."""
+    row = _json(text) if text.lstrip().startswith("{") else _pairs(text)
+    if "_file_id" in row and "_offset" in row:
+        agent = _number("_agent", row["_agent"]) if "_agent" in row else None
+        byte, file = _number("_offset", row["_offset"]), _number("_file_id", row["_file_id"])
+        return FilePlace(byte, row.get("_host"), row.get("_file"), file, agent)
+    if {"_host", "_file", "_offset"} <= row.keys():
+        return FilePlace(_number("_offset", row["_offset"]), row["_host"], row["_file"])
+    if {"_partition", "_kafka_offset"} <= row.keys() and topic is not None:
+        partition = _number("_partition", row["_partition"])
+        return RecordPlace(topic, partition, _number("_kafka_offset", row["_kafka_offset"]))
+    raise UsageError(
+        "--row needs _file_id and _offset, or _host, _file and _offset, or _partition and"
+        " _kafka_offset with --topic."
+    )
+
+
+def _json(text: str) -> Mapping[str, Any]:
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--row is no JSON object: {error}.") from error
+    return row if isinstance(row, dict) else {}
+
+
+def _pairs(text: str) -> Mapping[str, Any]:
+    pairs = [each.partition("=") for each in text.split(",")]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _number(name: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name}: {value!r} is no number.") from error
+    if not 0 <= number < ID_END:
+        raise UsageError(f"{name}: {value} must lie in 0 .. 2^63-1.")
+    return number

@@ -1,0 +1,87 @@
+"""A *site*: everything in which a command may search for lines (evidence, clusters, an output, and
+this host's files)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.audit.evidence.line_evidence import AnnouncedFile, DeclaredRange, LineEvidence
+from skidway.audit.output import Output
+from skidway.audit.tracing import host_files
+from skidway.audit.tracing.host_files import HostFile, HostState
+from skidway.audit.tracing.lines import REJECTED_SUFFIX, FileName
+from skidway.audit.tracing.logs import SiteCluster
+from skidway.audit.tracing.outputs import LoadedTopic, loaded
+from skidway.kafka.source import Source
+
+
+@dataclass(slots=True)
+class Site:
+    """tiers: the tiers (out of broker, mirror and hdfs) that must have a line. host: the state of
+    this host's agent; None if there is no agent or the command did not ask it. host_name: the name
+    of this host."""
+
+    evidence: LineEvidence
+    clusters: Sequence[SiteCluster]
+    output: Output | None
+    tiers: tuple[str, ...]
+    host: HostState | None = None
+    host_name: str = ""
+
+    def clusters_of(self, source: Source) -> list[SiteCluster]:
+        """The clusters that have a source's topics, the source's own cluster first."""
+        having = [each for each in self.clusters if each.topics_of(source)]
+        return sorted(having, key=lambda each: each.name != source.cluster)
+
+    def loaded(self, source: Source) -> list[LoadedTopic]:
+        """The topics of the output with the rows of a source topic and of its rejects."""
+        if self.output is None:
+            return []
+        both = (source, replace(source, topic=source.topic + REJECTED_SUFFIX))
+        return [topic for each in both for topic in loaded(self.output, each)]
+
+    def file_here(self, agent: int, file: int) -> HostFile | None:
+        """The file with this id on this host; None if it is not a file of this host's agent."""
+        found = None if self.host is None else self.host.files.get(file)
+        return found if found is not None and found.agent == agent else None
+
+    def declared(self, agent: int, file: int) -> list[DeclaredRange]:
+        """The ranges of a file that were declared lost or uncertain, from the evidence and from
+        this host's agent."""
+        found = self.evidence.declared(agent, file)
+        if self.host is not None and self.file_here(agent, file) is not None:
+            known = {(each.first, each.end) for each in found}
+            for each in self.host.declared:
+                if each["file"] == file and (each["first"], each["end"]) not in known:
+                    fate = str(each["fate"]).upper()
+                    found.append(DeclaredRange(each["first"], each["end"], fate, each["reason"], 0))
+        return found
+
+    def text_here(self, agent: int, file: int, byte: int) -> tuple[int, bytes] | None:
+        """The line in the file of this host; None if it cannot be read here."""
+        found = self.file_here(agent, file)
+        opened = None if found is None else found.opened()
+        if opened is None:
+            return None
+        with opened:
+            return host_files.line_at(opened, byte)
+
+
+def name_of(each: AnnouncedFile) -> FileName:
+    """The names of an announced file."""
+    return FileName(each.agent, each.file, each.host, each.path, each.source, each.time_ms)
+
+
+def with_topic(
+    files: Iterable[AnnouncedFile], topics: Collection[str] | None
+) -> list[AnnouncedFile]:
+    """The files whose topic has one of these names. A name is the topic's name in its own cluster,
+    or the name of its mirror."""
+    return [x for x in files if topics is None or is_named(x.source, topics)]
+
+
+def is_named(source: Source, topics: Collection[str]) -> bool:
+    """Whether one of these names belongs to the source topic."""
+    names = {source.topic, f"{source.cluster}.{source.topic}"}
+    return any(each.removesuffix(REJECTED_SUFFIX) in names for each in topics)

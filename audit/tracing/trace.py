@@ -1,0 +1,307 @@
+"""Follows one line through all tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from skidway.audit.evidence.line_evidence import AnnouncedFile
+from skidway.audit.tracing.fates import (
+    BROKER,
+    HDFS,
+    HostFacts,
+    LogFacts,
+    RowFacts,
+    host_fate,
+    is_everywhere,
+    log_fate,
+    row_fate,
+    unseen,
+)
+from skidway.audit.tracing.lines import HAS_IT, Fate, FileName, LineRecord, Point, is_at
+from skidway.audit.tracing.log_search import LogSearch
+from skidway.audit.tracing.logs import SiteCluster, record_of, searched, spans
+from skidway.audit.tracing.outputs import LoadedTopic, hours_of
+from skidway.audit.tracing.places import FilePlace, RecordPlace
+from skidway.audit.tracing.row_search import RowQuestion
+from skidway.audit.tracing.site import Site, name_of, with_topic
+from skidway.errors import UsageError
+from skidway.kafka.origin import Origin
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+CANDIDATES_MAX: Final = 20
+"""If a path has had more file ids than this, only the newest ids are followed."""
+MARGIN_MS: Final = 3_600_000
+"""The search for a record begins in the log this long before the announcement of the record's file.
+Older parts of the log are searched only if it finds nothing."""
+HOW: Final = {
+    BROKER: "--cluster HOST:PORT names its brokers",
+    "mirror": "--cluster HOST:PORT names its brokers",
+    HDFS: "--output names the loader's output",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One line and its fate in each tier. first, length: its bytes in the file; length is None if
+    only a byte in it is known. text: the line if it can be read on this host."""
+
+    name: FileName
+    first: int
+    length: int | None
+    fates: tuple[Fate, ...]
+    record: LineRecord | None = None
+    text: bytes | None = None
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether every tier of the site has the line."""
+        return is_everywhere(self.fates)
+
+
+def trace_file(
+    site: Site, place: FilePlace, topics: Sequence[str] | None, since_ms: int | None
+) -> list[Story]:
+    """Follows the line at a byte of a file. Several file ids may have had the same path, so there
+    may be several stories. Stories of lines that no tier has are left out if a tier has the line of
+    another story. Raises UsageError if nobody announced such a file."""
+    names = named(site, place, topics)
+    stories = [
+        follow(site, each, Point(each.agent, each.file, place.byte), since_ms)
+        for each in names[:CANDIDATES_MAX]
+    ]
+    known = [each for each in stories if each.record is not None or _has_row(each)]
+    here = [each for each in stories if each.text is not None]
+    return known or here or stories[:1]
+
+
+def trace_record(site: Site, place: RecordPlace) -> Story:
+    """Follows the line of a record. Raises UsageError if no cluster has the record."""
+    record, why = None, f"no cluster that was named has a topic {place.topic}"
+    for cluster in site.clusters:
+        key = cluster.source_named(place.topic)
+        if key is None:
+            continue
+        found = record_of(cluster, place.topic, place.partition, place.offset)
+        if isinstance(found, LineRecord):
+            record = found
+            break
+        why = found
+    if record is None:
+        raise UsageError(f"There is no such record: {why}.")
+    assert key is not None
+    source = Source(key[0], "", key[1].removesuffix(".rejected"), "")
+    if record.origin is None:
+        return _without_origin(site, source, record)
+    origin = record.origin
+    point = Point(origin.agent, origin.file, origin.first)
+    return follow(site, _name_in(site, origin, source), point, None, record, cluster.name)
+
+
+def _name_in(site: Site, origin: Origin, source: Source) -> FileName:
+    """The names of the file of a record in this topic. If an agent sends a file to another topic
+    than before, it announces the file again for the new topic."""
+    names = [name_of(x) for x in site.evidence.files_with(origin.file) if x.agent == origin.agent]
+    for each in names:
+        if each.source and (each.source.cluster, each.source.topic) == (
+            source.cluster,
+            source.topic,
+        ):
+            return each
+    name = names[0] if names else FileName(origin.agent, origin.file)
+    return replace(name, source=source)
+
+
+def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[FileName]:
+    """The files that a place names, the newest announcement first. Raises UsageError."""
+    if place.file is not None:
+        files = site.evidence.files_with(place.file)
+    else:
+        files = [x for x in site.evidence.files_of(place.host or "") if x.path == place.path]
+        files = _there_now(site, place) or files
+    files = [x for x in with_topic(files, topics) if place.agent in (None, x.agent)]
+    if place.file is not None and place.host is not None:
+        files = [x for x in files if x.host == place.host]
+    if not files:
+        what = f"file {place.file}" if place.path is None else f"{place.host}:{place.path}"
+        raise UsageError(
+            f"No agent has announced {what}, as far as the audit topics that were read reach."
+        )
+    return [name_of(each) for each in files]
+
+
+def _there_now(site: Site, place: FilePlace) -> list[AnnouncedFile]:
+    """If this is the host, the file ids of the file that has the path now (the path may have
+    belonged to other files before). Empty on any other host."""
+    if site.host is None:
+        return []
+    here = [
+        x.file
+        for x in site.host.files.values()
+        if x.path == place.path and x.begin <= place.byte < max(x.size, x.position)
+    ]
+    files = [each for file in here for each in site.evidence.files_with(file)]
+    return [x for x in files if x.host == place.host and site.text_here(*x[1:3], place.byte)]
+
+
+def follow(
+    site: Site, name: FileName, point: Point, since_ms: int | None,
+    record: LineRecord | None = None, read_in: str | None = None,
+) -> Story:  # fmt: skip
+    """Finds the fate of the line at a point in every tier. record, read_in: the line's record and
+    the name of its cluster, if they are known."""
+    source = name.source
+    assert source is not None
+    line = site.text_here(point.agent, point.file, point.byte)
+    facts = HostFacts(
+        name,
+        site.file_here(point.agent, point.file),
+        None if line is None else line[0],
+        None if line is None else line[1],
+        site.declared(point.agent, point.file),
+        site.evidence.filtered(point.agent, source),
+    )
+    fates = [host_fate(facts, point.byte)]
+    begin = since_ms
+    if begin is None and name.announced_ms is not None:
+        begin = name.announced_ms - MARGIN_MS
+    logs = log_facts(site, source, point, begin, record, read_in)
+    record = next((each.record for each in logs if each.record is not None), None)
+    fates += [log_fate(each, facts, point.byte, record) for each in logs]
+    rows = _row_facts(site, source, point, record)
+    above = fates[-1] if logs else None
+    fates += [row_fate(each, record, above) for each in rows]
+    fates += [unseen(x, HOW[x]) for x in site.tiers if x not in {fate.tier for fate in fates}]
+    known = _origin(record, rows)
+    first = known.first if known is not None else (point.byte if line is None else line[0])
+    length = known.length if known is not None else (None if line is None else len(line[1]))
+    return Story(name, first, length, tuple(fates), record, facts.text)
+
+
+def log_facts(
+    site: Site, source: Source, point: Point, since_ms: int | None, record: LineRecord | None,
+    read_in: str | None = None,
+) -> list[LogFacts]:  # fmt: skip
+    """Looks for the line in each cluster. Partition and offset of a record are the same in mirrors.
+    So when one cluster has the record, the other clusters are asked for the same offset. record:
+    the record if it is known. read_in: the cluster from which the record was read; None if its
+    partition and offset come from a row."""
+    clusters = site.clusters_of(source)
+    found: dict[str, LogFacts] = {}
+    for cluster in clusters:
+        if record is None:
+            found[cluster.name] = _search(cluster, source, point, since_ms)
+            record = found[cluster.name].record
+        elif cluster.name == read_in:
+            found[cluster.name] = LogFacts(cluster.name, cluster.tier(source), record)
+    if record is None:
+        return [found[each.name] for each in clusters]
+    return [
+        found[each.name]
+        if each.name in found and found[each.name].record is record
+        else _at_offset(each, source, point, record)
+        for each in clusters
+    ]
+
+
+def _search(cluster: SiteCluster, source: Source, point: Point, since_ms: int | None) -> LogFacts:
+    tier = cluster.tier(source)
+    later, earlier = spans(cluster.client, cluster.topics_of(source), since_ms)
+    for ranges in (later, earlier):
+        search = LogSearch([point.agent], points=[point])
+        record = next(searched(cluster, ranges, search), None)
+        if record is not None:
+            return LogFacts(cluster.name, tier, record)
+    begins = max((first for first, _ in earlier.values()), default=0)
+    return LogFacts(cluster.name, tier, None, begins)
+
+
+def _at_offset(cluster: SiteCluster, source: Source, point: Point, record: LineRecord) -> LogFacts:
+    """Looks for the record in a cluster, at the offset that it has in another cluster."""
+    tier = cluster.tier(source)
+    is_reject = record.topic.endswith(".rejected")
+    topic = next(
+        (x for x in cluster.topics_of(source) if x.endswith(".rejected") == is_reject), None
+    )
+    if topic is None:
+        return LogFacts(cluster.name, tier, None, why="the topic is not there")
+    span = cluster.span(TopicPartition(topic, record.partition))
+    if record.offset >= span[1]:
+        words = f"partition {record.partition} reaches up to offset {span[1]:,}"
+        return LogFacts(cluster.name, tier, None, span[0], is_behind=True, why=words)
+    found = record_of(cluster, topic, record.partition, record.offset)
+    if isinstance(found, str):
+        return LogFacts(cluster.name, tier, None, span[0], why=found)
+    if found.origin != record.origin or (found.origin and not is_at(found.origin, point)):
+        words = f"offset {record.offset:,} has another record"
+        return LogFacts(cluster.name, tier, None, span[0], why=words)
+    return LogFacts(cluster.name, tier, found)
+
+
+def _row_facts(
+    site: Site, source: Source, point: Point, record: LineRecord | None
+) -> list[RowFacts]:
+    topics = site.loaded(source)
+    if not topics or site.output is None:
+        return [RowFacts(site.output.url, ())] if site.output is not None else []
+    hours = None if record is None else hours_of(record.time_ms, record.time_ms + 1)
+    question = RowQuestion(points=(point,))
+    rows, writer = [], None
+    for topic in topics:
+        found = (
+            topic.search_anywhere(question)
+            if hours is None
+            else list(topic.search(question, hours))
+        )
+        if found and writer is None:
+            writer = (topic, found[0].load)
+        rows += found
+    committed = None if writer is None else writer[0].created_ms(writer[1])
+    unread = [each for topic in topics for each in topic.unread]
+    return [RowFacts(site.output.url, rows, committed, loaded_to(topics, record), unread)]
+
+
+def loaded_to(topics: Sequence[LoadedTopic], record: LineRecord | None) -> int | None:
+    """The offset up to which the record's partition is loaded; None if there is no record."""
+    if record is None:
+        return None
+    is_reject = record.topic.endswith(".rejected")
+    for topic in topics:
+        if topic.source.topic.endswith(".rejected") == is_reject:
+            return topic.ends.get(record.partition, 0)
+    return 0
+
+
+def _origin(record: LineRecord | None, rows: Sequence[RowFacts]) -> Origin | None:
+    if record is not None:
+        return record.origin
+    return next((row.origin for each in rows for row in each.rows), None)
+
+
+def _has_row(story: Story) -> bool:
+    return any(each.tier == HDFS and each.state in HAS_IT for each in story.fates)
+
+
+def _without_origin(site: Site, source: Source, record: LineRecord) -> Story:
+    """Follows a record that no agent sent: by its partition and offset only."""
+    fates = []
+    nowhere = Point(-1, -1, 0)
+    name = FileName(0, 0, source=source)
+    facts = HostFacts(name)
+    for cluster in site.clusters_of(source):
+        log = _at_offset(cluster, source, nowhere, record)
+        fates.append(log_fate(log, facts, 0, record))
+    hours = hours_of(record.time_ms, record.time_ms + 1)
+    question = RowQuestion(records=frozenset({(record.partition, record.offset)}))
+    topics = site.loaded(source)
+    rows = [(topic, row) for topic in topics for row in topic.search(question, hours)]
+    if site.output is not None:
+        committed = rows[0][0].created_ms(rows[0][1].load) if rows else None
+        found = RowFacts(
+            site.output.url, [row for _, row in rows], committed, loaded_to(topics, record)
+        )
+        fates.append(row_fate(found, record, None))
+    fates += [unseen(x, HOW[x]) for x in site.tiers if x not in {fate.tier for fate in fates}]
+    return Story(name, 0, None, tuple(fates), record)

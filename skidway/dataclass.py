@@ -1,0 +1,171 @@
+"""Dataclasses that are made quickly. Use `dataclass` of this module like that of `dataclasses`.
+
+A starting agent makes about 250 dataclasses. The standard library compiles up to nine methods for
+each of them, which took a quarter of the agent's start. This module compiles only `__init__`, and
+only when the first object of the class is made. All classes share the source of the other methods.
+The objects of a class do the same as those of the standard library.
+
+The modules that a starting agent imports use this module. The standard library still makes the
+classes that have no slots or an order, or that inherit from
+another dataclass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(
+        cls: type | None = None,
+        /,
+        *,
+        frozen: bool = False,
+        slots: bool = False,
+        eq: bool = True,
+        order: bool = False,
+        kw_only: bool = False,
+    ) -> Any:
+        """Makes a class of annotated fields a dataclass, as `dataclasses.dataclass` does."""
+
+        def make(made: type) -> type:
+            inherits = any(hasattr(base, "__dataclass_fields__") for base in made.__bases__)
+            if order or inherits or not slots:
+                return dataclasses.dataclass(
+                    frozen=frozen, slots=slots, eq=eq, order=order, kw_only=kw_only
+                )(made)
+            return _made(made, frozen=frozen, eq=eq, kw_only=kw_only)
+
+        return make if cls is None else make(cls)
+
+
+def _made(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> type:
+    own = set(cls.__dict__)
+    if "__eq__" in own and cls.__dict__.get("__hash__", 0) is None:
+        own.remove("__hash__")  # Python sets it to None because of `__eq__`
+    made: Any = dataclasses.dataclass(
+        slots=True, kw_only=kw_only, init=False, repr=False, eq=False
+    )(cls)
+    made.__dataclass_params__.frozen = frozen
+    methods: dict[str, Any] = {"__init__": _initializer(made), "__repr__": _text}
+    if eq:
+        values = _values(made)
+        methods["__eq__"] = _equality(values)
+        methods["__hash__"] = _hash_of(values) if frozen else None
+    if frozen:
+        methods |= _FROZEN
+    for name, method in methods.items():
+        if name not in own:
+            setattr(made, name, method)
+    return made  # type: ignore[no-any-return]
+
+
+def _initializer(cls: Any) -> Callable[..., None]:
+    """The method `__init__`, which compiles itself when it is first called."""
+
+    def initialize(self: Any, *args: Any, **named: Any) -> None:
+        compiled = _compiled(cls)
+        if cls.__init__ is initialize:
+            cls.__init__ = compiled
+        compiled(self, *args, **named)
+
+    return initialize
+
+
+def _compiled(cls: type) -> Callable[..., None]:
+    """A function `__init__` that sets the fields by the descriptors of their slots, which is faster
+    than by their names."""
+    names: dict[str, Any] = {"_missing": _MISSING}
+    body: list[str] = []
+    positional: list[str] = []
+    named: list[str] = []
+    for field in dataclasses.fields(cls):
+        name, value = field.name, field.name
+        arguments = named if field.kw_only else positional
+        names[f"_set_{name}"] = getattr(cls, name).__set__
+        if field.default_factory is not dataclasses.MISSING:
+            names[f"_new_{name}"] = field.default_factory
+            value = f"_new_{name}()"
+            if field.init:
+                arguments.append(f"{name}=_missing")
+                value += f" if {name} is _missing else {name}"
+        elif field.default is not dataclasses.MISSING:
+            names[f"_default_{name}"] = field.default
+            value = name if field.init else f"_default_{name}"
+            arguments += [f"{name}=_default_{name}"] if field.init else []
+        elif field.init:
+            arguments.append(name)
+        else:
+            continue
+        body.append(f"_set_{name}(self, {value})")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    parameters = ", ".join(["self", *positional, *(["*", *named] if named else [])])
+    text = "\n ".join(body) or "pass"
+    exec(f"def __init__({parameters}):\n {text}", names)  # noqa: S102 - our own text
+    initializer: Callable[..., None] = names["__init__"]
+    initializer.__qualname__ = f"{cls.__qualname__}.__init__"
+    return initializer
+
+
+def _values(cls: type) -> Callable[[Any], Any]:
+    """A function that returns the tuple of the values that are compared."""
+    names = [x.name for x in dataclasses.fields(cls) if x.compare]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _equality(values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def is_equal(self: Any, other: Any) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return values(self) == values(other)
+
+    return is_equal
+
+
+def _hash_of(values: Callable[[Any], Any]) -> Callable[[Any], int]:
+    def hashed(self: Any) -> int:
+        return hash(values(self))
+
+    return hashed
+
+
+@recursive_repr()
+def _text(self: Any) -> str:
+    names = (field.name for field in dataclasses.fields(self) if field.repr)
+    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+    return f"{self.__class__.__qualname__}({values})"
+
+
+def _refuse_change(_self: object, name: str, _value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_deletion(_self: object, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
+
+
+_MISSING: Final = object()
+_FROZEN: Final = {
+    "__setattr__": _refuse_change,
+    "__delattr__": _refuse_deletion,
+    "__getstate__": _state,  # pickle and copy would assign to the fields
+    "__setstate__": _set_state,
+}

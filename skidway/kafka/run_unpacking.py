@@ -1,0 +1,315 @@
+"""Checks and decompresses many batches at once, for readers of small batches.
+
+The checks of `batch_unpacking` cost a few microseconds for each batch, as much as dozens of
+records. This module reads the headers of all batches as columns, and compares whole columns. It
+decompresses frames of Zstandard together, because a new decoder costs more than a small batch.
+
+It only takes batches that are surely sound, and stops before any other batch. The caller then
+passes that batch to `unpack`, which takes it or says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+
+from skidway.kafka import zstd_frames
+from skidway.kafka.batch import (
+    CODEC_MASK,
+    CONTROL,
+    COUNT_MAX,
+    CRC_START,
+    HEADER_BYTES,
+    LENGTH_END,
+    LOG_APPEND_TIME,
+    MAGIC,
+    Codec,
+    CorruptBatch,
+)
+from skidway.kafka.batch_unpacking import UnpackedRun
+from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, decompress
+from skidway.kafka.record_layout import RECORD_BYTES_MIN, Bools, Int64s
+
+Headers = npt.NDArray[Any]
+"""Headers of batches: an array of the type `HEADER`."""
+
+HEADER = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("count", ">i4"),
+    ]
+)
+"""The fields of `BatchHeader`."""
+
+assert HEADER.itemsize == HEADER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The first batches of those that `unpack_run` was given. headers: of all taken batches. run:
+    those of the taken batches that have records. The run's payload may be in the workspace."""
+
+    headers: Headers
+    run: UnpackedRun
+
+
+class Workspace:
+    """Memory for `unpack_run`, which each call overwrites. With fresh memory for each call, the
+    kernel would have to supply the pages again and again."""
+
+    __slots__ = ("packed", "scratch", "unpacked")
+
+    def __init__(self, size_bytes: int) -> None:
+        self.packed = bytearray(size_bytes)
+        self.unpacked = bytearray(size_bytes)
+        self.scratch = bytearray(size_bytes)
+
+
+def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
+    """Checks and decompresses the first of these batches of one partition. Stops before the first
+    batch that is not surely sound, or that does not begin where the batch before it ends, and after
+    the first batch with which the records have `limit_bytes` or more. So it may take no batch.
+
+    What it returns is valid until the next call with the same workspace.
+    """
+    heads = b"".join([raw[:HEADER_BYTES] for raw in raws])
+    if len(heads) < HEADER_BYTES * len(raws):  # a batch is not even a header
+        return unpack_run(raws[: _whole_headers(raws)], limit_bytes, space)
+    headers = np.frombuffer(heads, HEADER)
+    sizes = np.array([len(raw) for raw in raws], np.int64) - HEADER_BYTES
+    sound = _first_false(_sound_headers(headers, sizes) & _follows(headers))
+    filled = (headers["count"] > 0) & (headers["attributes"] & CONTROL == 0)
+    total = int(sizes[:sound][filled[:sound]].sum())
+    packed = _room(space.packed, total)
+    sound = _copy_bodies(raws[:sound], heads, headers, filled.tolist(), packed)
+    rows = np.flatnonzero(filled[:sound])
+    bodies = _Bodies(headers[rows], packed, sizes[rows])
+    payload, sizes = _decompress_all(bodies, limit_bytes, space)
+    if len(sizes) < len(rows):  # the first batch that was not decompressed ends what is taken
+        sound, rows = int(rows[len(sizes)]), rows[: len(sizes)]
+    return Taken(headers[:sound], _as_run(headers[rows], payload, sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bodies:
+    """Batches that have records. packed: their compressed records, one batch after the other.
+    sizes: the size of each batch's compressed records."""
+
+    headers: Headers
+    packed: memoryview
+    sizes: Int64s
+
+
+class _Output:
+    """The records of batches, one after the other, in the workspace while they fit."""
+
+    def __init__(self, space: Workspace) -> None:
+        self._buffer, self._used = space.unpacked, 0
+
+    def room(self, size: int) -> memoryview:
+        """Memory for the next `size` bytes."""
+        at, end = self._used, self._used + size
+        if end > len(self._buffer):
+            larger = bytearray(max(end, 2 * len(self._buffer)))
+            larger[:at] = memoryview(self._buffer)[:at]
+            self._buffer = larger
+        self._used = end
+        return memoryview(self._buffer)[at:end]
+
+    def drop(self, size: int) -> None:
+        """Takes the last `size` bytes back."""
+        self._used -= size
+
+    def payload(self) -> memoryview:
+        """All bytes."""
+        return memoryview(self._buffer)[: self._used]
+
+
+def _room(buffer: bytearray, size: int) -> memoryview:
+    return memoryview(buffer if size <= len(buffer) else bytearray(size))[:size]
+
+
+def _whole_headers(raws: Sequence[memoryview]) -> int:
+    """How many batches, counted from the first, have at least the bytes of a header."""
+    return next(index for index, raw in enumerate(raws) if len(raw) < HEADER_BYTES)
+
+
+def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
+    """For each batch, whether its header passes the checks of `read_header`, `check` and `unpack`
+    (but for the CRC). packed_sizes: the bytes after each header."""
+    delta = headers["last_offset_delta"].astype(np.int64)
+    base = headers["base_offset"].astype(np.int64)
+    count, attributes = headers["count"], headers["attributes"]
+    sound: Bools = (headers["magic"] == MAGIC) & (
+        headers["length"] == packed_sizes + (HEADER_BYTES - LENGTH_END)
+    )
+    sound &= (delta >= 0) & (delta < COUNT_MAX) & (count >= 0) & (count <= delta + 1)
+    sound &= (base >= 0) & (base <= np.iinfo(np.int64).max - delta)
+    sound &= (attributes & CODEC_MASK) <= Codec.ZSTD
+    sound &= (count > 0) | (packed_sizes == 0) | (attributes & CONTROL != 0)
+    return sound
+
+
+def _follows(headers: Headers) -> Bools:
+    """For each batch, whether it begins where the batch before it ends; true for the first."""
+    base = headers["base_offset"].astype(np.int64)
+    follows = np.ones(len(headers), np.bool_)
+    follows[1:] = base[1:] == base[:-1] + headers["last_offset_delta"][:-1] + 1
+    return follows
+
+
+def _copy_bodies(
+    raws: Sequence[memoryview],
+    heads: bytes,
+    headers: Headers,
+    filled: Sequence[bool],
+    packed: memoryview,
+) -> int:
+    """Copies the records of batches to `packed`. Returns how many batches, counted from the first,
+    have the right CRC."""
+    value, extend = google_crc32c.value, google_crc32c.extend
+    crcs = headers["crc"].tolist()
+    start, end, at = CRC_START, HEADER_BYTES, 0
+    for index, raw in enumerate(raws):
+        body = bytes(raw[HEADER_BYTES:])  # google_crc32c accepts only bytes
+        if extend(value(heads[start:end]), body) != crcs[index]:
+            return index
+        if filled[index]:
+            packed[at : at + len(body)] = body
+            at += len(body)
+        start += HEADER_BYTES
+        end += HEADER_BYTES
+    return len(raws)
+
+
+def _decompress_all(
+    bodies: _Bodies, limit_bytes: int, space: Workspace
+) -> tuple[memoryview, Int64s]:
+    """Returns the records of the first batches, and the size of each batch's records."""
+    codecs = bodies.headers["attributes"] & CODEC_MASK
+    ends = np.cumsum(bodies.sizes)
+    known = _known_sizes(bodies, codecs, ends)
+    if (codecs == Codec.NONE).all() and (known >= 0).all():
+        sizes = _enough(known, limit_bytes, bodies.headers["count"])
+        return bodies.packed[: int(sizes.sum())], sizes
+    ways = 2 * codecs + (known >= 0)
+    fresh = (np.flatnonzero(ways[1:] != ways[:-1]) + 1).tolist()
+    output, found = _Output(space), [np.zeros(0, np.int64)]
+    for first, end in itertools.pairwise([0, *fresh, len(ways)]):
+        part, start = slice(first, end), int(ends[first - 1]) if first else 0
+        packed = bodies.packed[start : int(ends[end - 1])]
+        sizes = _enough(known[part], limit_bytes, bodies.headers["count"][part])
+        codec = Codec(int(codecs[first]))
+        if known[first] < 0 or not _decompress_known(
+            codec, packed, bodies.sizes[part], sizes, output
+        ):
+            sizes = _decompress_each(
+                codec, packed, bodies.sizes[part], bodies.headers["count"][part],
+                limit_bytes, output, space.scratch,
+            )  # fmt: skip
+        found.append(sizes)
+        limit_bytes -= int(sizes.sum())
+        if limit_bytes <= 0 or len(sizes) < end - first:
+            break
+    return output.payload(), np.concatenate(found)
+
+
+def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
+    """The size of each batch's records if it is known before they are decompressed; otherwise
+    -1."""
+    plain = (codecs == Codec.NONE) & (bodies.sizes <= DECOMPRESSED_BYTES_MAX)
+    sizes = np.where(plain, bodies.sizes, -1)
+    zstd = np.flatnonzero(codecs == Codec.ZSTD)
+    if len(zstd):
+        starts = ends[zstd] - bodies.sizes[zstd]
+        sizes[zstd] = zstd_frames.content_sizes(bodies.packed, starts, ends[zstd])
+    return sizes
+
+
+def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
+    """The sizes of the first batches, up to the first batch with which they have `limit_bytes` or
+    more. Ends before a batch that has more records than its bytes can be."""
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), limit_bytes)) + 1]
+    return sizes[: _first_false(counts[: len(sizes)] <= sizes // RECORD_BYTES_MIN)]
+
+
+def _decompress_known(
+    codec: Codec, packed: memoryview, packed_sizes: Int64s, sizes: Int64s, output: _Output
+) -> bool:
+    """Decompresses as many batches as there are sizes. Returns whether all of them are sound."""
+    size = int(sizes.sum())
+    packed = packed[: int(packed_sizes[: len(sizes)].sum())]
+    room = output.room(size)
+    if codec is Codec.NONE:
+        room[:] = packed
+    elif len(sizes) and not zstd_frames.decompress_into(packed, room):
+        output.drop(size)
+        return False
+    return True
+
+
+def _decompress_each(
+    codec: Codec,
+    packed: memoryview,
+    packed_sizes: Int64s,
+    counts: Int64s,
+    limit_bytes: int,
+    output: _Output,
+    scratch: bytearray,
+) -> Int64s:
+    """Decompresses one batch after the other, up to `limit_bytes`. Stops before the first batch
+    that is damaged; `unpack` will say what is wrong with it. Returns the sizes."""
+    found: list[int] = []
+    at = 0
+    for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):
+        try:
+            piece = decompress(codec, packed[at : at + size], DECOMPRESSED_BYTES_MAX, scratch)
+        except CorruptBatch:
+            break
+        if count > len(piece) // RECORD_BYTES_MIN:
+            break
+        output.room(len(piece))[:] = piece
+        found.append(len(piece))
+        limit_bytes -= len(piece)
+        at += size
+        if limit_bytes <= 0:
+            break
+    return np.array(found, np.int64)
+
+
+def _as_run(headers: Headers, payload: memoryview, sizes: Int64s) -> UnpackedRun:
+    def column(name: str) -> Int64s:
+        return headers[name].astype(np.int64)
+
+    return UnpackedRun(
+        payload,
+        sizes,
+        column("count"),
+        column("base_offset"),
+        column("last_offset_delta"),
+        column("base_timestamp"),
+        column("max_timestamp"),
+        headers["attributes"] & LOG_APPEND_TIME != 0,
+    )
+
+
+def _first_false(sound: Bools) -> int:
+    """How many values, counted from the first, are true."""
+    return len(sound) if sound.all() else int(sound.argmin())

@@ -1,0 +1,148 @@
+"""Tests `skidway audit compare` with a real rsyslog, which reads files with imfile and sends their
+lines with omkafka to Skidway's broker. It uses the template of docs/audit.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.kafka.client import LATEST, Client, NewTopic
+from skidway.kafka.types import TopicPartition
+from support import foreign
+from support.brokers import SkidwayBroker
+from support.peers import ROOT
+from support.processes import Program, eventually, run_skidway
+
+pytestmark = [pytest.mark.conformance, pytest.mark.foreign]
+PLACES, TEXTS = "rsyslog-places", "rsyslog-texts"
+PAGE = (ROOT / "docs" / "audit.md").read_text()
+TEMPLATE = re.search(r'^ *template\(name="lines".*?^ *}$', PAGE, re.MULTILINE | re.DOTALL)
+CONFIG = """
+global(workDirectory="{state}")
+module(load="imfile" mode="polling" pollingInterval="1")
+module(load="omkafka")
+{template}
+template(name="texts" type="string" string="%msg%")
+input(type="imfile" File="{folder}/app.log" Tag="app" addMetadata="on" ruleset="ship"
+      persistStateInterval="1")
+ruleset(name="ship") {{
+  if $msg contains "swallowed" then stop
+  action(type="omkafka" broker=["{broker}"] topic="{places}" template="lines")
+  action(type="omkafka" broker=["{broker}"] topic="{texts}" template="texts")
+}}
+"""
+
+
+class Rsyslog:
+    """rsyslog with its own configuration and state, and the lines of one log."""
+
+    def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
+        self.broker, self.folder, self.state = broker, folder / "log", folder / "state"
+        self.file = self.folder / "app.log"
+        self.folder.mkdir()
+        self.state.mkdir()
+        assert TEMPLATE is not None
+        config = folder / "rsyslog.conf"
+        config.write_text(
+            CONFIG.format(
+                state=self.state, template=TEMPLATE[0], folder=self.folder, broker=broker.address,
+                places=PLACES, texts=TEXTS,
+            )
+        )  # fmt: skip
+        command = [foreign.rsyslog(), "-n", "-f", str(config), "-i", str(folder / "pid")]
+        self.program = Program(command, folder / "rsyslog.out")
+
+    def write(self, *texts: str) -> None:
+        with self.file.open("a") as file:
+            file.write("".join(f"{text}\n" for text in texts))
+
+    def wait_shipped(self, count: int) -> None:
+        """Waits until both topics have this many records."""
+        tps = [TopicPartition(topic, 0) for topic in (PLACES, TEXTS)]
+        with Client(self.broker.address) as client:
+            eventually(
+                lambda: (
+                    {
+                        each.offset
+                        for each in client.list_offsets(dict.fromkeys(tps, LATEST)).values()
+                    }
+                    == {count}
+                ),
+                what=f"{count} records; rsyslog says {self.program.output()[-2000:]}",
+            )
+
+    def compare(self, topic: str, shape: str) -> tuple[int, dict[str, Any]]:
+        done = run_skidway(
+            "audit", "compare", "--json", "--bootstrap-server", self.broker.address,
+            "--topic", topic, "--shape", shape, "--files", f"{self.folder}/app.log*",
+        )  # fmt: skip
+        assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
+        return done.returncode, dict(json.loads(done.stdout))
+
+
+@pytest.fixture
+def rsyslog(own_broker: SkidwayBroker, tmp_path: Path) -> Iterator[Rsyslog]:
+    made = Rsyslog(tmp_path, own_broker.start())
+    with Client(own_broker.address) as client:
+        topics = [NewTopic(topic, 1, 1) for topic in (PLACES, TEXTS)]
+        assert set(client.create_topics(topics).values()) == {None}
+    yield made
+    if made.program.running:
+        made.program.stop()
+
+
+def told(document: dict[str, Any]) -> list[tuple[str, str, int]]:
+    return [(each["what"], Path(each["file"]).name, each["lines"]) for each in document["ranges"]]
+
+
+def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
+    """The command reports lines that rsyslog sent once as shipped. It reports two kinds of lines as
+    missing: lines that a rule of rsyslog left out, and lines of a file that was rotated while
+    rsyslog was down. It reports lines that rsyslog sent again, after its state was restored, as
+    doubled, and lines that rsyslog has not read yet as not shipped yet."""
+    rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
+    rsyslog.program.start()
+    rsyslog.wait_shipped(50)
+    for topic, shape in ((PLACES, "rsyslog"), (TEXTS, "text")):
+        status, document = rsyslog.compare(topic, shape)
+        assert (status, document["ranges"], document["unknown"]) == (0, [], 0), document
+    rsyslog.program.stop()
+    older = shutil.copytree(rsyslog.state, rsyslog.state.with_name("older"))
+
+    rsyslog.write("swallowed 1", *(f"more {n}" for n in range(20)))
+    rsyslog.program.start()
+    rsyslog.wait_shipped(70)
+    rsyslog.program.stop()
+    shutil.rmtree(rsyslog.state)
+    older.rename(rsyslog.state)
+    rsyslog.program.start()  # with the older state
+    rsyslog.wait_shipped(90)
+    rsyslog.program.stop()
+
+    rsyslog.write(*(f"rest {n}" for n in range(5)))
+    rsyslog.file.rename(rsyslog.folder / "app.log.1")
+    rsyslog.write(*(f"new {n}" for n in range(3)))
+    rsyslog.program.start()
+    rsyslog.wait_shipped(93)
+    rsyslog.program.stop()
+    rsyslog.write("late 1", "late 2")
+
+    expected = [
+        ("missing", "app.log.1", 1), ("doubled", "app.log.1", 20), ("missing", "app.log.1", 5),
+    ]  # fmt: skip
+    for topic, shape in ((PLACES, "rsyslog"), (TEXTS, "text")):
+        status, document = rsyslog.compare(topic, shape)
+        assert (status, told(document)) == (1, expected), document
+        first = document["ranges"][0]
+        data = (rsyslog.folder / "app.log.1").read_bytes()
+        assert data[first["first"] : first["end"]] == b"swallowed 1\n"
+        current = document["files"][-1]
+        assert (current["shipped"], current["not_yet"]) == (3, 2)
+        assert document["unknown"] == document["other_hosts"] == 0, socket.gethostname()

@@ -1,0 +1,481 @@
+"""Tests twelve incidents with real programs. Each test causes an incident, and asks `skidway audit
+why` for the cause, the host, the file and the next command. Then it runs this command, and checks
+that the bucket becomes complete or is accepted."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import platform
+import resource
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skidway.cli.commands import main
+from skidway.demo.site import DATACENTER, OFFLINE
+from skidway.kafka.protocol.frames import RequestHeader
+from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, source
+from support.processes import Program, accepts, eventually, free_port, run_skidway, skidway
+from support.proxy import Fault
+
+pytestmark = pytest.mark.e2e
+
+HOST = platform.node()
+SILENCE_MS = 8_000
+NUMBERED = {"type": "regex", "pattern": r"line (?P<number>\d+) .*"}
+TIMED = {
+    "parser": {"type": "regex", "pattern": r"(?P<time>\S+) (?P<line>.*)"},
+    "timestamp": {"fields": ["time"], "format": "rfc3339"},
+}
+TOPICS: dict[str, dict[str, Any]] = {
+    "killed-agent": {},
+    "late-load": {},
+    "deleted-log": {},
+    "rejected-lines": {"parser": NUMBERED},
+    "stopped-mirror": {},
+    "no-registry": {},
+    "bad-schema": {"parser": NUMBERED},
+    "full-disk": {},
+    "lost-partition": {},
+    "doubled-rows": {},
+    "wrong-pattern": {"parser": {"type": "regex", "pattern": r"(?P<level>[A-Z]+): (?P<text>.*)"}},
+}
+UNITS = {
+    "skidway-agent": "agent",
+    f"skidway-audit-count@{DATACENTER}": "count-dc1",
+    f"skidway-audit-count@{OFFLINE}": "count-offline",
+    "skidway-registry": "registry",
+}
+SLOW = """
+import sys
+from skidway import clock
+now = clock.SystemClock.time_ms
+clock.SystemClock.time_ms = lambda self: now(self) - 600_000
+from skidway.cli.commands import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""Starts a program whose clock is ten minutes behind."""
+CONFIGURED = {"agent": "agent", "audit": "audit", "load": "loader", "mirror": "broker-offline"}
+
+
+class Incidents:
+    """The site on which all incidents happen, and the commands that an operator runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pipeline = Pipeline(
+            folder,
+            self.sources(),
+            settings={
+                "audit": {"silence.ms": SILENCE_MS},
+                "count-dc1": {"heartbeat.interval.ms": 1_000},
+                "count-offline": {"heartbeat.interval.ms": 1_000},
+                "loader": {"spark.above.offsets": 1_000_000, "metrics.listener": None},
+            },
+        )
+        audit = self.pipeline.site.config("audit")
+        self.without_loads = audit.with_name("audit-without-loads.yml")
+        settings = yaml.safe_load(audit.read_text()) | {"tiers": ["agent", "broker", "mirror"]}
+        self.without_loads.write_text(yaml.safe_dump(settings))
+
+    def sources(self) -> list[dict[str, Any]]:
+        return [source(topic, self.folder / topic, **parts) for topic, parts in TOPICS.items()]
+
+    def rewrite(self) -> None:
+        """Writes the agent's original settings again, for its next start."""
+        self.pipeline.rewrite(self.sources())
+
+    def log(self, topic: str) -> Oracle:
+        return Oracle(self.folder / topic)
+
+    def settle(self, log: Oracle) -> None:
+        """Waits until every byte of the log is acknowledged or set apart."""
+        eventually(
+            lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes,
+            within_s=120,
+            what=f"{log.folder.name} is settled",
+        )
+
+    def why(self, topic: str, *options: str, loads: bool = False) -> dict[str, Any]:
+        """The JSON document of `skidway audit why` about a topic of dc1."""
+        health = ["--agent-health", self.pipeline.site.health("agent")]
+        collector = ["--collector", self.pipeline.site.url("dashboard")]
+        registry = ["--registry", self.pipeline.site.url("registry")]
+        named = [f"{DATACENTER}.{topic}", *options]
+        return self.asked("why", *health, *collector, *registry, *named, loads=loads)
+
+    def asked(self, verb: str, *options: str, loads: bool = False) -> dict[str, Any]:
+        """The JSON document and the exit status of a subcommand of `skidway audit`."""
+        config = self.pipeline.site.config("audit") if loads else self.without_loads
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = main(["audit", verb, "--json", "--config", str(config), *options])
+        if status == 2:
+            return {"buckets": [], "others": 0, "status": 2}  # the topic is not known yet
+        assert status in (0, 1), out.getvalue()
+        document: dict[str, Any] = json.loads(out.getvalue())
+        return document | {"status": status}
+
+    def cause(
+        self, topic: str, cause: str, *, tier: str | None = None, offsets: int = 0, **options: Any
+    ) -> dict[str, Any]:
+        """Waits until `why` names this cause, and returns the bucket and the explanation. tier: the
+        tier of the cause, if there may be several. offsets: waits until the explanation has at
+        least this many offsets."""
+        seen: list[Any] = []
+
+        def named() -> dict[str, Any] | None:
+            document = self.why(topic, **options)
+            seen[:] = [document]
+            for bucket in document["buckets"]:
+                for each in bucket["causes"]:
+                    found = sum(x["end"] - x["first"] for x in each["offsets"])
+                    is_meant = each["cause"] == cause and tier in (None, each["tier"])
+                    if is_meant and found >= offsets:
+                        return {**each, "of": bucket}
+            return None
+
+        try:
+            found = eventually(named, every_s=0.2, within_s=120)
+        except AssertionError as error:
+            raise AssertionError(json.dumps(seen, indent=1)) from error
+        assert isinstance(found, dict)
+        return found
+
+    def healed(self, topic: str, **options: Any) -> None:
+        """Waits until every bucket of the topic, including the newest, is complete or accepted."""
+        seen: list[Any] = []
+
+        def well() -> bool:
+            seen[:] = [self.why(topic, **options)]
+            whole = ("report", "--all", "--topic", f"{DATACENTER}.{topic}")
+            return not seen[0]["buckets"] and self.asked(*whole, **options)["status"] == 0
+
+        try:
+            eventually(well, every_s=0.2, within_s=120)
+        except AssertionError as error:
+            raise AssertionError(json.dumps(seen, indent=1)) from error
+
+    def run(
+        self, command: dict[str, str], *, loads: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command that `why` named, adapted to this machine: each program of the site has
+        its own configuration file, and in place of a systemd unit there is a child process of the
+        test."""
+        assert command["host"] in ("", HOST, "127.0.0.1"), command
+        words = shlex.split(command["line"])
+        if words[:2] == ["systemctl", "start"]:
+            if not self.pipeline.is_up(name := UNITS[words[2]]):
+                self.pipeline.start(name)
+            return subprocess.CompletedProcess(words, 0, "", "")
+        if words[0] != "skidway":
+            return subprocess.run(words, capture_output=True, text=True, check=True)
+        config = str(self.pipeline.site.config(CONFIGURED.get(words[1], words[1])))
+        if words[1] == "audit" and not loads:
+            config = str(self.without_loads)
+        named = ["--config", config] if words[1] in CONFIGURED else []
+        return run_skidway(*words[1:], *named)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Incidents]:
+    made = Incidents(tmp_path_factory.mktemp("incidents"))
+    try:
+        made.pipeline.start()
+        yield made
+    finally:
+        made.pipeline.stop()
+
+
+@pytest.fixture(autouse=True)
+def _all_well(site: Incidents) -> Iterator[None]:
+    """Starts all programs again after an incident."""
+    yield
+    site.pipeline.revive()
+
+
+def test_an_agent_was_killed(site: Incidents) -> None:
+    """If an agent was killed, `why` names its silent host and a command that starts the agent.
+    After that, the bucket of the lines that the agent had not read is complete."""
+    log = site.log("killed-agent")
+    log.write("app.log", 10)
+    site.settle(log)
+    site.pipeline.kill("agent")
+    log.write("app.log", 10)
+    found = site.cause("killed-agent", "host silent")
+    assert (found["host"], found["tier"]) == (HOST, "agent")
+    assert found["command"] == {"host": HOST, "line": "systemctl start skidway-agent"}
+    site.run(found["command"])
+    site.settle(log)
+    site.healed("killed-agent")
+
+
+def test_a_loader_was_killed(site: Incidents) -> None:
+    """If no load has reached some records, `why` names their partitions, their offsets and the
+    first line, and a command that loads them."""
+    log = site.log("late-load")
+    log.write("app.log", 100)
+    site.settle(log)
+    site.pipeline.wait_mirrored(["late-load"])
+    loader = site.pipeline.loader(["late-load"]).start()
+    loader.kill()
+    found = site.cause("late-load", "load not run", offsets=100, loads=True)
+    assert found["tier"] == "hdfs"
+    assert sum(each["end"] - each["first"] for each in found["offsets"]) == 100
+    assert found["line"]["text"] == log.lines[0]
+    assert found["command"]["line"] == "skidway load run"
+    assert site.run(found["command"]).returncode == 0
+    site.healed("late-load", loads=True)
+
+
+def test_a_log_was_deleted_unread(site: Incidents) -> None:
+    """If an agent declared a loss, `why` names its host, path, file id and bytes. The lines cannot
+    come back, so the command accepts the bucket."""
+    log = site.log("deleted-log")
+    path = log.write("app.log", 10)
+    site.settle(log)
+    read = path.stat().st_size
+    site.pipeline.kill("agent")
+    log.write("app.log", 10)
+    path.unlink()
+    site.pipeline.start("agent")
+    found = site.cause("deleted-log", "declared loss")
+    assert (found["host"], found["path"]) == (HOST, str(path))
+    assert found["file"] is not None
+    assert found["ranges"] == [{"first": read, "end": None}]
+    eventually(lambda: site.cause("deleted-log", "declared loss")["of"]["due"])
+    accept_all(site, "deleted-log", "declared loss")
+    assert "accepted" in site.why("deleted-log", found["of"]["bucket"])["buckets"][0]["verdict"]
+
+
+def test_lines_were_rejected(site: Incidents) -> None:
+    """If lines were rejected, `why` names their host and a command that shows them. A person who
+    knows the rejected lines can accept the bucket."""
+    log = site.log("rejected-lines")
+    log.write("app.log", 50)
+    log.append("app.log", ["no number here"] * 5)
+    site.settle(log)
+    found = site.cause("rejected-lines", "rejected")
+    assert (found["host"], found["of"]["topic"]) == (HOST, f"{DATACENTER}.rejected-lines.rejected")
+    shown = site.run(found["command"])
+    assert "no number here" in shown.stdout, shown
+    accept_all(site, "rejected-lines", "rejected")
+
+
+def test_a_pattern_was_wrong(site: Incidents) -> None:
+    """If most lines of a topic are rejected, `why` says that the pattern is wrong, and names a
+    command that shows which lines do not fit."""
+    log = site.log("wrong-pattern")
+    log.write("app.log", 50)
+    site.settle(log)
+    found = site.cause("wrong-pattern", "wrong pattern")
+    assert found["host"] == HOST
+    assert found["command"] == {"host": HOST, "line": "skidway agent validate"}
+    said = site.run(found["command"])
+    assert said.returncode == 1
+    assert "line 00000000" in said.stdout + said.stderr, said
+    accept_all(site, "wrong-pattern", "wrong pattern")
+
+
+def test_a_mirror_stopped(site: Incidents) -> None:
+    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. The command asks
+    the mirror, which says that it does not follow the cluster."""
+    log = site.log("stopped-mirror")
+    log.write("app.log", 10)
+    site.settle(log)
+    site.healed("stopped-mirror")
+    held = site.pipeline.proxy.inject(Fault.HOLD_REQUEST, of_the_mirror)
+    log.write("app.log", 10)
+    found = site.cause("stopped-mirror", "cluster silent")
+    assert (found["host"], found["tier"]) == (HOST, "mirror")
+    assert found["command"] == {"host": HOST, "line": "skidway mirror status"}
+    status = site.run(found["command"])
+    assert "dc1" in status.stdout, status
+    held.release()
+    site.settle(log)
+    site.healed("stopped-mirror")
+
+
+def test_the_registry_is_down(site: Incidents) -> None:
+    """If an agent waits for the registry, the audit hears nothing from it. On the agent's host,
+    `why` quotes the agent's /health, and the command starts the registry."""
+    log = site.log("no-registry")
+    log.write("app.log", 10)
+    site.settle(log)
+    for name in ("registry", "agent"):
+        site.pipeline.kill(name)
+    log.write("app.log", 10)
+    site.pipeline.programs["agent"].start()
+    found = site.cause("no-registry", "agent held up")
+    assert found["tier"] == "agent"
+    assert "No schema registry answers" in found["words"]
+    assert found["command"]["line"] == "systemctl start skidway-registry"
+    site.run({**found["command"], "host": HOST})
+    site.settle(log)
+    site.healed("no-registry")
+
+
+def test_a_schema_is_incompatible(site: Incidents) -> None:
+    """If the registry refuses an agent's schema, the agent ends. `why` names the host, and the
+    command shows the refusal. With the old schema, the same command delivers the remaining
+    lines."""
+    log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
+    log.write("app.log", 10)
+    site.settle(log)
+    site.pipeline.kill("agent")
+    log.write("app.log", 10)
+    TOPICS["bad-schema"]["parser"] = {"type": "regex", "pattern": r"line (?P<other>\d+) .*"}
+    site.rewrite()
+    found = site.cause("bad-schema", "host silent")
+    assert found["command"] == {"host": HOST, "line": "systemctl start skidway-agent"}
+    program = site.pipeline.programs["agent"].start()
+    assert program.wait() == 78
+    assert "incompatible" in program.output().splitlines()[-1]
+    TOPICS["bad-schema"] = good
+    site.rewrite()
+    site.run(found["command"])
+    site.settle(log)
+    site.healed("bad-schema")
+
+
+def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
+    """If a broker's disk is full, agents wait. On a host, `why` quotes the agent's /health, which
+    names the partition."""
+    log = site.log("full-disk")
+    log.write("app.log", 10)
+    site.settle(log)
+    site.healed("full-disk")
+    with full_disk(site.pipeline.programs["broker-dc1"]):
+        log.append("app.log", [secrets.token_hex(100) for _ in range(100)])
+        found = site.cause("full-disk", "agent held up")
+        assert found["host"] == HOST
+        assert "full-disk-" in found["words"], found
+        assert found["command"]["line"].startswith("df -h /"), found
+        assert "Use%" in site.run(found["command"]).stdout
+    site.settle(log)
+    site.healed("full-disk")
+
+
+def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
+    """If a host's clock is behind, `why` says so, and does not call the host silent."""
+    folder = site.folder / "slow-clock"
+    config = site.pipeline.site.config("slow")
+    settings = yaml.safe_load(site.pipeline.site.config("agent").read_text()) | {
+        "host.name": "slow",
+        "state.dir": str(site.pipeline.site.data("slow")),
+        "metrics.listener": f"127.0.0.1:{free_port()}",
+        "sources": [source("slow-clock", folder, **TIMED)],
+    }
+    config.write_text(yaml.safe_dump(settings))
+    arguments = ["agent", "run", "--config", str(config)]
+    slow = Program([sys.executable, "-c", SLOW, *arguments], site.folder / "slow.out")
+    right = Program(skidway(*arguments), site.folder / "right.out")
+    now = datetime.now(UTC)
+    site.log("slow-clock").append(
+        "app.log", [f"{now:%Y-%m-%dT%H:%M:%SZ} line {n}" for n in range(9)]
+    )
+    try:
+        slow.start()
+        found = site.cause("slow-clock", "clock")
+        assert (found["host"], found["tier"]) == ("slow", "agent")
+        assert found["command"] == {"host": "slow", "line": "timedatectl set-ntp true"}
+        slow.kill()
+        right.start()
+        site.healed("slow-clock")
+    finally:
+        for program in (slow, right):
+            program.kill()
+
+
+def test_a_partition_was_lost(site: Incidents) -> None:
+    """If a broker acknowledged records and then lost them, they are missing in its tier, because
+    the counter cannot read them. Nothing brings them back, so the bucket is accepted."""
+    log = site.log("lost-partition")
+    for name in ("count-dc1", "broker-offline"):  # only the broker has the records
+        site.pipeline.kill(name)
+    for n in range(8):
+        log.write(f"app{n}.log", 10)
+    site.settle(log)
+    site.pipeline.kill("broker-dc1")
+    logs = site.pipeline.site.data("broker-dc1").glob("lost-partition-?/*.log")
+    lost = next(x.parent for x in logs if x.stat().st_size)
+    away = lost.rename(site.folder / lost.name)
+    for name in ("broker-dc1", "broker-offline"):
+        port = site.pipeline.site.ports[name]
+        site.pipeline.programs[name].start().wait_until(lambda port=port: accepts(port))
+    site.pipeline.programs["count-dc1"].start()
+    found = site.cause("lost-partition", "records missing", tier="broker")
+    assert (found["place"], found["host"]) == (DATACENTER, HOST)
+    eventually(
+        lambda: lost.name in site.run(found["command"]).stdout,
+        within_s=60, every_s=1, what="the mirror names the partition",
+    )  # fmt: skip
+    accept_all(site, "lost-partition", None)
+    site.pipeline.kill("broker-dc1")
+    away.rename(lost)
+    site.pipeline.start("broker-dc1")
+
+
+def test_rows_were_doubled(site: Incidents) -> None:
+    """If a file was copied into the output, the recount names the copy. The command recounts, and
+    finds no difference after the copy was deleted."""
+    log = site.log("doubled-rows")
+    log.write("app.log", 100)
+    site.settle(log)
+    site.pipeline.wait_mirrored(["doubled-rows", AUDIT_TOPIC])
+    site.pipeline.load(["doubled-rows"])
+    site.healed("doubled-rows", loads=True)
+    [rows] = Path(site.pipeline.site.output, f"{DATACENTER}.doubled-rows").rglob("*.parquet")
+    copy = shutil.copy(rows, rows.with_name("copy.parquet"))
+    output = ("--output", site.pipeline.site.output, "--topic", f"{DATACENTER}.doubled-rows")
+    assert site.asked("recount", *output, "--tell", loads=True)["status"] == 1
+    found = site.cause("doubled-rows", "output changed", loads=True)
+    assert (found["tier"], found["host"]) == ("hdfs", HOST)
+    assert "copy.parquet" in found["words"]
+    assert site.run(found["command"], loads=True).returncode == 1
+    Path(copy).unlink()
+    assert site.run(found["command"], loads=True).returncode == 0
+    site.healed("doubled-rows", loads=True)
+
+
+@contextlib.contextmanager
+def full_disk(program: Program) -> Iterator[None]:
+    """While the `with` block runs, no file of the program can grow beyond a few KB, as on a full
+    disk."""
+    unlimited = resource.prlimit(program.pid, resource.RLIMIT_FSIZE, (4_096, -1))
+    try:
+        yield
+    finally:
+        resource.prlimit(program.pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
+    """Whether the mirror of the other cluster sent this request."""
+    return header.client_id == f"skidway-mirror-{OFFLINE}"
+
+
+def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
+    """Runs the acceptances that `why` names for a cause (or for every cause), until no bucket needs
+    one."""
+
+    def accepted() -> bool:
+        document = site.why(topic)
+        for bucket in document["buckets"]:
+            for each in bucket["causes"]:
+                if cause in (None, each["cause"]) and each["accept"] is not None:
+                    done = site.run(each["accept"])
+                    assert done.returncode in (0, 2), done  # 2: what was accepted meanwhile
+        return document["status"] == 0 and not document["buckets"]
+
+    eventually(accepted, every_s=0.5, within_s=120)

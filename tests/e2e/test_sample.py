@@ -1,0 +1,285 @@
+"""`skidway audit sample` on real programs: agents tell what their lines contain, and rows and
+records with other content are found."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.cli.commands import main
+from skidway.demo.site import DATACENTER
+from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, source
+from support.processes import Program, eventually
+from support.promises import promise
+
+pytestmark = pytest.mark.e2e
+
+HOST = platform.node()
+PERIOD_MS = 12_000
+LEVELS = {"type": "regex", "pattern": r"(?P<level>[A-Z]+) (?P<number>\d+) (?P<text>.*)"}
+LEVELS_TYPES = LEVELS | {"types": {"number": "int"}}
+TOPICS: dict[str, dict[str, Any]] = {
+    "changed-row": {"parser": LEVELS_TYPES},
+    "changed-record": {},
+    "removed-file": {},
+    "killed-agent": {},
+}
+WRONG = """
+import sys
+from dataclasses import replace
+from skidway.agent.delivery.presses import Presses
+right = Presses.press
+def wrong(self, taken, outbound, now):
+    taken = [
+        replace(x, reading=replace(x.reading, data=x.reading.data.replace(b"paid 5", b"paid 6")))
+        for x in taken
+    ]
+    return right(self, taken, outbound, now)
+Presses.press = wrong
+from skidway.cli.commands import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""An agent with a bug: what it sends is not what the line says, if the line says `paid 5`."""
+
+
+class Samples:
+    """The site of this module, and its commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        sources = [source(topic, folder / topic, **parts) for topic, parts in TOPICS.items()]
+        self.pipeline = Pipeline(
+            folder,
+            sources,
+            settings={
+                "agent": {"sample.ranges": 50, "sample.interval.ms": PERIOD_MS},
+                "loader": {"spark.above.offsets": 1_000_000, "metrics.listener": None},
+            },
+        )
+        config = str(self.pipeline.site.config("agent"))
+        self.pipeline.programs["agent"] = Program(
+            [sys.executable, "-c", WRONG, "agent", "run", "--config", config],
+            self.pipeline.site.logs / "agent.json",
+        )
+
+    def log(self, topic: str) -> Oracle:
+        return Oracle(self.folder / topic)
+
+    def deliver(self, topic: str, name: str, lines: list[str], log: Oracle | None = None) -> Path:
+        """Writes lines, and waits until the agent has delivered them."""
+        log = log or self.log(topic)
+        path = log.append(name, lines)
+        eventually(lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes, within_s=60)
+        return path
+
+    def load(self, topic: str) -> None:
+        self.pipeline.wait_mirrored([topic, f"{topic}.rejected", AUDIT_TOPIC])
+        self.pipeline.load([topic, f"{topic}.rejected"])
+
+    def run(self, verb: str, *options: str, output: bool = True) -> tuple[int, dict[str, Any]]:
+        """The status and the document of a command."""
+        site = self.pipeline.site
+        named = ["--config", str(site.config("audit"))]
+        if verb == "sample":
+            named += ["--cluster", site.address("broker-dc1")]
+            named += ["--agent-config", str(site.config("agent"))]
+            named += ["--output", site.output] if output else []
+        if verb in ("sample", "why"):
+            named += ["--registry", site.url("registry")]
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = main(["audit", verb, "--json", *named, *options])
+        assert status in (0, 1), out.getvalue()
+        return status, dict(json.loads(out.getvalue()))
+
+    def told(self, topic: str, count: int, **options: Any) -> tuple[int, dict[str, Any]]:
+        """Waits until samples of so many lines of a topic are told, and compares them."""
+        seen: list[Any] = []
+
+        def compared() -> tuple[int, dict[str, Any]] | None:
+            status, document = self.run("sample", "--topic", topic, **options)
+            seen[:] = [document]
+            found = (x for x in document["topics"] if x["topic"] == f"{DATACENTER}.{topic}")
+            topic_found = next(found, None)
+            if topic_found is None or topic_found["compared"] < count:
+                return None
+            return status, topic_found | {"whole": document}
+
+        try:
+            found = eventually(compared, every_s=0.5, within_s=90)
+        except AssertionError as error:
+            raise AssertionError(json.dumps(seen, indent=1)) from error
+        assert isinstance(found, tuple)
+        return found
+
+    def file_with(self, topic: str, column: str, value: object) -> tuple[Path, pa.Table]:
+        """The Parquet file with a row that has this value."""
+        for path in (Path(self.pipeline.site.output) / f"{DATACENTER}.{topic}").rglob("*.parquet"):
+            table = pq.ParquetFile(path).read()
+            if column in table.column_names and value in table.column(column).to_pylist():
+                return path, table
+        raise AssertionError(f"no row of {topic} has {column} {value}")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
+    made = Samples(tmp_path_factory.mktemp("samples"))
+    try:
+        made.pipeline.start()
+        yield made
+    finally:
+        made.pipeline.stop()
+
+
+@promise("6 content")
+def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
+    """Rows that have the content of their lines are equal. If one value of one row is changed in
+    the output, the sample names host, file, byte, row and field with the line's text; the bucket is
+    not complete, and `why` says so. After a reload of the hour, all is equal and complete again."""
+    topic = "changed-row"
+    lines = [f"INFO {number} shipped" for number in range(20)]
+    path = site.deliver(topic, "app.log", [*lines, "no level"])
+    site.load(topic)
+    status, found = site.told(topic, 20)
+    assert (status, found["rows"], found["equal"]) == (0, 20, 20), found
+    (rejects,) = (x for x in found["whole"]["topics"] if x["topic"].endswith(".rejected"))
+    assert (rejects["rows"], rejects["equal"]) == (1, 1)
+
+    file, table = site.file_with(topic, "number", 7)
+    values = [70 if each == 7 else each for each in table.column("number").to_pylist()]
+    at = table.column_names.index("number")
+    changed = pa.array(values, table.schema.field("number").type)
+    pq.write_table(table.set_column(at, table.schema.field("number"), changed), file)
+    status, found = site.told(topic, 20)
+    assert (status, found["equal"]) == (1, 19)
+    (difference,) = found["differences"]
+    first = sum(len(line) + 1 for line in lines[:7])
+    assert (difference["host"], difference["path"]) == (HOST, str(path))
+    assert (difference["first"], difference["length"]) == (first, len(lines[7]) + 1)
+    row = table.column("_offset").to_pylist().index(first)
+    below = file.relative_to(site.pipeline.site.output)
+    assert difference["place"] == f"{below} row {row}"
+    assert difference["offset"] == table.column("_kafka_offset").to_pylist()[row]
+    assert (difference["line"], difference["fields"]) == (lines[7], ["number"])
+    assert difference["values"]["number"] == 70
+    assert difference["record"].endswith("has the right content")
+
+    assert site.run("sample", "--topic", topic, "--tell")[0] == 1
+    cause = content_differs(site, topic)
+    assert (cause["host"], cause["path"], cause["tier"]) == (HOST, str(path), "hdfs")
+    assert cause["ranges"] == [{"first": first, "end": first + len(lines[7]) + 1}]
+    assert (cause["line"]["kind"], cause["line"]["text"]) == ("differing", lines[7])
+    assert cause["command"]["line"].startswith("skidway audit sample --day ")
+    assert "--tell" in cause["command"]["line"]
+
+    hour = str(below.parent)
+    begin = f"{hour[hour.index('dt=') + 3 : hour.index('/hour')]}T{hour[-2:]}"
+    end = datetime.fromisoformat(f"{begin}:00") + timedelta(hours=1)
+    loader = str(site.pipeline.site.config("loader"))
+    site.pipeline.run(
+        "load", "reload", f"{DATACENTER}.{topic}", "--config", loader,
+        "--from", begin, "--to", end.strftime("%Y-%m-%dT%H"),
+    )  # fmt: skip
+    status, document = site.run("sample", "--topic", topic, "--tell")
+    assert status == 0, document
+    eventually(lambda: is_complete(site, topic), within_s=60, every_s=0.5)
+
+
+def is_complete(site: Samples, topic: str) -> bool:
+    """Whether every bucket of the topic is complete."""
+    _, document = site.run("report", "--all", "--topic", f"{DATACENTER}.{topic}")
+    return {x["verdict"] for x in document["buckets"]} == {"complete"}
+
+
+def content_differs(site: Samples, topic: str) -> dict[str, Any]:
+    """Waits until `why` names the cause."""
+    seen: list[Any] = []
+
+    def named() -> dict[str, Any] | None:
+        seen[:] = [site.run("why", f"{DATACENTER}.{topic}")]
+        for bucket in seen[0][1]["buckets"]:
+            for each in bucket["causes"]:
+                if each["cause"] == "content differs":
+                    assert each["verdict"] == "incomplete"
+                    return dict(each)
+        return None
+
+    try:
+        found = eventually(named, every_s=0.5, within_s=60)
+    except AssertionError as error:
+        raise AssertionError(json.dumps(seen, indent=1)) from error
+    assert isinstance(found, dict)
+    return found
+
+
+@promise("6 content")
+def test_what_an_agent_sent_wrongly_is_found_in_records_and_rows(site: Samples) -> None:
+    """If an agent sends a record with other content than its line, the record differs before the
+    load, and its row differs after it: then the record is known to differ, too."""
+    topic = "changed-record"
+    lines = ["order 1 paid 4", "order 2 paid 5", "order 3 paid 7"]
+    path = site.deliver(topic, "app.log", lines)
+    status, found = site.told(topic, 3)
+    assert (status, found["records"], found["rows"], found["equal"]) == (1, 3, 0, 2)
+    (difference,) = found["differences"]
+    assert (difference["tier"], difference["place"]) == ("broker", DATACENTER)
+    assert (difference["path"], difference["first"]) == (str(path), len(lines[0]) + 1)
+    assert difference["line"] == lines[1]
+    assert difference["values"] == {"line": "order 2 paid 6"}
+
+    site.load(topic)
+    status, found = site.told(topic, 3)
+    assert (status, found["records"], found["rows"], found["equal"]) == (1, 0, 3, 2)
+    (difference,) = found["differences"]
+    assert (difference["tier"], difference["line"]) == ("hdfs", lines[1])
+    assert difference["record"].endswith("differs, too")
+    assert difference["fields"] == []
+    assert site.run("sample", "--topic", topic, "--tell")[0] == 1
+    content_differs(site, topic)
+
+
+def test_a_removed_file_is_not_compared(site: Samples) -> None:
+    """The range of a file that was deleted before the end of the period is told as gone. It is no
+    difference, and it does not count as compared."""
+    topic = "removed-file"
+    eventually(lambda: time.time() * 1000 % PERIOD_MS < PERIOD_MS / 4, within_s=30)
+    path = site.deliver(topic, "app.log", ["one", "two"])
+    path.unlink()
+
+    def gone() -> dict[str, Any] | None:
+        _, document = site.run("sample")
+        mine = [x for x in document["gone"] if x["path"] == str(path)]
+        return mine[0] if mine else None
+
+    found = eventually(gone, every_s=0.5, within_s=60)
+    assert isinstance(found, dict)
+    assert (found["first"], found["end"]) == (0, 8)
+    assert found["reason"]
+    _, document = site.run("sample", "--topic", topic)
+    assert not document["topics"]
+
+
+def test_a_killed_agent_tells_each_range_once(site: Samples) -> None:
+    """Kills between delivery, the end of the period and the messages neither double a sample nor
+    make one be missing."""
+    topic, log = "killed-agent", site.log("killed-agent")
+    for number in range(6):
+        site.deliver(topic, "app.log", [f"line {number}"], log)
+        site.pipeline.restart("agent")
+    end = time.time() + PERIOD_MS / 1000
+    while time.time() < end:
+        site.pipeline.restart("agent")
+    status, found = site.told(topic, 6)
+    assert (status, found["equal"], found["whole"]["untold_ranges"]) == (0, 6, 0)

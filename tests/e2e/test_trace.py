@@ -1,0 +1,120 @@
+"""`skidway audit trace` and `find` follow single lines through all programs."""
+
+from __future__ import annotations
+
+import json
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from skidway.demo.site import DATACENTER
+from support.processes import free_port, run_skidway
+from support.trials import Stage, Stories, Story, Told, Trial
+
+pytestmark = pytest.mark.e2e
+STORIES = Stories()
+HOST = socket.gethostname()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_a_line_is_followed(stage: Stage, story: Story) -> None:
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    asks about lines after a load."""
+    stage.result(story)
+
+
+def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Runs a command of `skidway audit` about all of the pipeline's tiers."""
+    site = trial.pipeline.site
+    done = run_skidway(
+        "audit", *arguments, "--json",
+        "--config", str(site.config("audit")),
+        "--cluster", site.address("broker-dc1"),
+        "--output", trial.pipeline.site.output,
+        "--agent-config", str(site.config("agent")),
+        "--registry", site.url("registry"),
+    )  # fmt: skip
+    assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
+    return done.returncode, dict(json.loads(done.stdout))
+
+
+def states(line: dict[str, Any]) -> dict[str, str]:
+    return {each["tier"]: each["state"] for each in line["tiers"]}
+
+
+EVERYWHERE = {"host": "found", "broker": "found", "mirror": "found", "hdfs": "found"}
+
+
+@STORIES.add(
+    is_quick=True,
+    parser={"type": "regex", "pattern": r"(?P<time>\S+) (?P<level>[A-Z]+) (?P<message>.*)"},
+    timestamp={"fields": ["time"], "format": "rfc3339"},
+    shape='drop level = "DEBUG" as debug',
+)
+def lines_followed_through_all_tiers(trial: Trial) -> Told:
+    """The commands find a line by its place in the host's file, by its offset, by its row, and by a
+    text that the parser has divided. They show the line and its times in all tiers. They also say
+    if a line is not loaded yet, was rejected, or was left out by a rule."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    lines = [f"{now} INFO order {number:05} shipped" for number in range(50)]
+    lines += ["!! not parsed: order 00050", f"{now} DEBUG order 00051 seen"]
+    path = trial.folder / "app.log"
+    trial.oracle.append("app.log", lines)
+    trial.settle()
+    begins = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
+
+    yield
+    late = f"{now} INFO order 00052 is late"
+    trial.oracle.append("app.log", [late])
+    trial.settle()
+    trial.pipeline.wait_mirrored(trial.topics)
+    end = sum(len(line) + 1 for line in lines)
+    status, before = asked(trial, "trace", f"{HOST}:{path}:{end + 3}")
+    assert status == 1
+    assert states(before["lines"][0]) == EVERYWHERE | {"hdfs": "not yet"}
+    assert before["lines"][0]["first_without"] == "hdfs"
+
+    status, after = asked(trial, "trace", f"{HOST}:{path}:{begins[7] + 3}")
+    (line,) = after["lines"]
+    assert (status, states(line)) == (0, EVERYWHERE), line
+    assert (line["first"], line["length"]) == (begins[7], len(lines[7]) + 1)
+    assert line["text"] == lines[7]
+    assert all(each["time"] for each in line["tiers"])
+
+    rows = trial.rows().to_pylist()
+    (row,) = (each for each in rows if each["message"] == "order 00007 shipped")
+    place = {name: row[name] for name in ("_file_id", "_offset")}
+    status, by_row = asked(trial, "trace", "--row", json.dumps(place))
+    assert (status, by_row) == (0, after)
+    status, by_offset = asked(
+        trial, "trace", "--topic", f"{DATACENTER}.{trial.topic}",
+        "--partition", str(row["_partition"]), "--offset", str(row["_kafka_offset"]),
+    )  # fmt: skip
+    assert (status, by_offset) == (0, after)
+
+    status, rejected = asked(trial, "trace", f"{HOST}:{path}:{begins[50]}")
+    assert status == 0
+    assert states(rejected["lines"][0]) == EVERYWHERE | {
+        "broker": "rejected", "mirror": "rejected",
+    }  # fmt: skip
+    status, left_out = asked(trial, "trace", f"{HOST}:{path}:{begins[51]}")
+    assert status == 1
+    assert states(left_out["lines"][0])["broker"] == "filtered"
+    assert "debug" in left_out["lines"][0]["tiers"][1]["detail"]
+
+    options = ("--host", HOST, "--since", "1h", "--topic", trial.topic)
+    status, found = asked(trial, "find", "order 00009", *options)
+    assert (status, found["count"]) == (0, 1), found
+    assert found["lines"][0]["first"] == begins[9]
+    status, cut_apart = asked(trial, "find", "INFO order 00010 shipped", *options)
+    assert (status, cut_apart["count"]) == (0, 1), cut_apart
+    assert states(cut_apart["lines"][0]) == EVERYWHERE
+    elsewhere = ("--bootstrap-server", f"127.0.0.1:{free_port()}")
+    assert (
+        run_skidway("audit", "find", "x", "--host", HOST, "--since", "1h", *elsewhere).returncode
+        == 3
+    )
+    status, nothing = asked(trial, "find", "order 99999", *options)
+    assert (status, nothing["count"]) == (1, 0)

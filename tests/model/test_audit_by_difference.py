@@ -1,0 +1,132 @@
+"""The collector judges only buckets whose evidence has changed, and judges large buckets by
+columns. Both ways lead to the same verdicts as judging every bucket, agent by agent.
+
+The fleet of `support.audit_fleet_model` sends random messages, changes the policy and sets the
+clock. After each step, the test compares the standing of the judge (the verdicts on all buckets)
+with a standing that is computed from all evidence at once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.collector import judge as judge_module
+from skidway.audit.collector.judge import Judge
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.judgement.standing import judged
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Parts, Status
+from support.audit_fleet_model import AuditFleet
+from support.audit_store_model import StoredFleet
+from support.promises import promise
+from support.randomness import Seeds
+
+pytestmark = pytest.mark.model
+
+STEPS = 60
+
+
+@promise("6 complete")
+def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
+    """After each message, each step of a clock, each change of the roster and each decision of a
+    person, a standing that was updated is equal to a standing that is computed from all evidence.
+    The update does not judge buckets whose verdicts cannot have changed."""
+    stepped = everything = 0
+    for seed in seeds(range(12)):
+        fleet = AuditFleet(seed)
+        noted: list[int] = []
+        judge = Judge(
+            fleet.ledger, lambda fleet=fleet: fleet.policy, fleet.clock,
+            lambda found, now_ms, noted=noted: noted.append(len(found)),
+        )  # fmt: skip
+        for number in range(STEPS):
+            fleet.step()
+            found = judge.step()
+            whole = judged(fleet.ledger.evidence(), fleet.policy, fleet.clock.time_ms())
+            assert found.topics == whole.topics, f"seed {seed}, step {number}"
+            assert found == whole, f"seed {seed}, step {number}"
+            everything += sum(found.by_status.values())
+        stepped += sum(noted)
+    assert stepped < everything / 2
+
+
+@promise("6 complete")
+@promise("6 pruning")
+def test_judging_by_difference_knows_what_became_of_the_store(
+    seeds: Seeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same is true if buckets are deleted, the disk is full, the store is rebuilt, buckets have
+    several sizes or begin before 1970, and steps have no time for all buckets."""
+    for seed in seeds(range(20)):
+        fleet, chance = StoredFleet(seed), random.Random(seed)
+        judge = Judge(
+            fleet.ledger, lambda fleet=fleet: fleet.policy, fleet.clock, lambda found, now_ms: None
+        )
+        for number in range(STEPS):
+            fleet.step()
+            if chance.random() < 0.3:
+                _hurry(judge, monkeypatch, chance.randrange(3))
+                continue
+            found = judge.step()
+            whole = judged(fleet.ledger.evidence(), fleet.policy, fleet.clock.time_ms())
+            where = f"seed {seed}, step {number}"
+            if fleet.ledger.rebuilding:
+                assert (found.rebuilding, found.by_status) == (whole.rebuilding, {}), where
+                assert not whole.by_status.keys() - {Status.UNKNOWN, Status.LOST}, where
+            else:
+                assert found == whole, where
+
+
+def test_the_schedules_delete_buckets_of_the_store() -> None:
+    """The schedules contain most of the events that can happen to a store, including deletions of
+    buckets."""
+    happened: Counter[str] = Counter()
+    for seed in range(6):
+        fleet = StoredFleet(seed)
+        for _ in range(STEPS):
+            fleet.step()
+        happened.update(fleet.happened)
+        happened["deleted"] += len(fleet.deleted)
+    assert len(happened) > 8
+    assert happened["deleted"]
+
+
+def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Makes steps of the judge that have time for only one bucket."""
+    with monkeypatch.context() as patch:
+        patch.setattr(judge_module, "STEP_S", -1.0)
+        for _ in range(steps):
+            judge.step()
+
+
+@promise("6 complete")
+def test_judging_by_columns_is_judging_each_agent(seeds: Seeds) -> None:
+    """If a bucket of many agents is judged by columns, its verdict has the same status, reasons,
+    agents and sums as the verdict that is made agent by agent."""
+    by_columns = 0
+    for seed in seeds(range(1000, 1010)):
+        fleet = AuditFleet(seed)
+        for number in range(STEPS):
+            fleet.step()
+            if number % 4:
+                continue
+            now_ms = fleet.clock.time_ms()
+            found = verdicts(fleet.ledger.evidence(), fleet.policy, now_ms)
+            slow = verdicts(_one_by_one(fleet.ledger.evidence()), fleet.policy, now_ms)
+            assert found == slow, f"seed {seed}, step {number}"
+            for one, other in zip(found, slow, strict=True):
+                by_columns += one.known_parts is not None
+                assert one.parts == Parts.of(other.agents), f"seed {seed}, step {number}"
+                assert one.short() == other.short(), f"seed {seed}, step {number}"
+                assert replace(one, known_parts=None).residue == one.residue
+    assert by_columns
+
+
+def _one_by_one(evidence: Evidence) -> Evidence:
+    for topic in evidence.topics.values():
+        topic.tallies = {key: dict(found) for key, found in topic.tallies.items()}
+    return evidence

@@ -1,0 +1,94 @@
+"""Two collectors that read the same audit topics come to the same verdicts.
+
+One collector reads from the start, a portion of one partition and then of another, and judges after
+each portion. The other collector begins later with an empty store, and reads the partitions in
+another order and in other portions. In the end, the standings (the verdicts on all buckets) of both
+collectors are equal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from skidway.audit.collector.judge import Judge
+from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.reports import report
+from skidway.audit.topic.messages import Message, encode
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.promises import promise
+from support.randomness import Seeds
+from support.site_truth import POLICY
+from support.site_world import Faults, World
+
+pytestmark = pytest.mark.model
+
+Log = tuple[str, int]
+
+
+def _portions(
+    logs: dict[Log, list[Message]], chance: random.Random, most: int
+) -> Iterator[tuple[Log, list[Message], int]]:
+    """Yields the messages of all partitions, in portions: a portion of a partition, in order, and
+    the offset at its end."""
+    read = dict.fromkeys(logs, 0)
+    while left := sorted(log for log, messages in logs.items() if read[log] < len(messages)):
+        log = chance.choice(left)
+        begin, end = read[log], min(read[log] + chance.randint(1, most), len(logs[log]))
+        read[log] = end
+        yield log, logs[log][begin:end], end
+
+
+class _Collector:
+    """A store, and the judge that judges it after each portion."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.ledger = Ledger()
+        self.judge = Judge(self.ledger, lambda: POLICY, ManualClock(time_ms=now_ms))
+
+    def take(self, log: Log, messages: list[Message], end: int) -> None:
+        values = [encode(x) for x in messages]
+        self.ledger.take(values, {TopicPartition(*log): Position(end)})
+        self.judge.step()
+
+    def rebuild(self, logs: dict[Log, list[Message]]) -> None:
+        self.ledger.rebuild({TopicPartition(*log): len(logs[log]) for log in logs if logs[log]})
+
+
+@promise("6 collectors")
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(gaps=True, kills=True, recounts=True),
+        Faults(remakes=True, foreign=True),
+        Faults(renews=True, foreign=True),
+        Faults(misplaces="agent", swaps=True),
+    ],
+    ids=["gaps", "remakes", "renews", "misplaces"],
+)
+def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
+    """A store that is rebuilt from the audit topics leads to the same standing as a store that took
+    the messages as they came, whatever the order of the partitions and the size of the portions.
+    While the store is being rebuilt, every bucket is unknown."""
+    for seed in seeds(range(4)):
+        world = World(seed, faults)
+        for _ in range(faults.steps):
+            world.step()
+        world.settle()
+        logs, chance = dict(world.audit.logs), random.Random(seed)
+        early, late = _Collector(world.now_ms), _Collector(world.now_ms)
+        for portion in _portions(logs, chance, 5):
+            early.take(*portion)
+        late.rebuild(logs)
+        for portion in _portions(logs, chance, 60):
+            assert late.judge.step().rebuilding
+            late.take(*portion)
+        first, second = early.judge.step(), late.judge.step()
+        assert report.document(second, []) == report.document(first, [])
+        assert second.rebuilding == 0
+        judged = [verdicts(x.ledger.evidence(), POLICY, world.now_ms) for x in (early, late)]
+        assert judged[0] == judged[1]

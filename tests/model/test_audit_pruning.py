@@ -1,0 +1,230 @@
+"""Under random schedules, a ledger that deletes old buckets never calls a bucket complete that a
+ledger with all buckets does not.
+
+Two ledgers take the same messages. One of them deletes old buckets at random moments. After each
+step, the test compares their verdicts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from skidway.audit.collector import pruning
+from skidway.audit.collector.pruning import CLOCK_S, DAY_MS, OldBuckets
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.pruning import OldBucket
+from skidway.audit.evidence.tallies import BucketId
+from skidway.audit.judgement import acceptances
+from skidway.audit.judgement.completeness import completeness, is_good
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.standing import judged
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.reports.completeness_question import question
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import (
+    Certainty,
+    Delta,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.errors import UsageError
+from support.audit_senders import LOGS
+from support.clock import ManualClock
+from support.promises import promise
+from support.randomness import Seeds
+
+pytestmark = pytest.mark.model
+
+SIZE, DAYS = 60_000, 8
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**12)
+AGENTS = [Sender(Tier.AGENT, "dc1", str(x), f"web{x}", 1) for x in (7, 8)]
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+
+
+class Site:
+    """Two agents and a counter, and the ledgers that take their messages. pruned: for each bucket
+    that the ledger `lean` deleted, whether records of it came later. came_after_pruning: whether a
+    record of a deleted bucket came, or an agent declared a loss after buckets had been deleted.
+    Such a loss is shown in the bucket in which it was declared, and not in deleted buckets."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.clock = ManualClock(time_ms=1_700_000_000_000 // SIZE * SIZE)
+        self.begin_ms = self.clock.time_ms()
+        self.full, self.lean = Ledger(), Ledger()
+        self.old = OldBuckets(self.lean, lambda: POLICY, self.clock, DAYS)
+        self.last = dict.fromkeys((*AGENTS, BROKER), 0)
+        self.touched: dict[tuple[Sender, int, int], int] = {}
+        self.said: list[Message] = []
+        self.pruned: dict[BucketId, bool] = {}
+        self.came_after_pruning = False
+
+    def tell(self, *said: Message) -> None:
+        self.said += said
+        for ledger in (self.full, self.lean):
+            ledger.take([encode(x) for x in said], now_ms=self.clock.time_ms())
+
+    def count(self, sender: Sender, agent: int, bucket: int, records: int) -> None:
+        number = self.last[sender] = self.last[sender] + 1
+        previous = self.touched.get((sender, agent, bucket), 0)
+        self.touched[sender, agent, bucket] = number
+        counted = Count(LOGS, agent, bucket, SIZE, records, records, records, previous=previous)
+        ranges = (Range(LOGS, 0, 0, 5),) if sender is BROKER else ()
+        self.tell(Delta(sender, number, self.clock.time_ms(), ranges, (counted,)))
+        if (bucket, SIZE) in self.pruned:
+            self.pruned[bucket, SIZE] = self.came_after_pruning = True
+
+    def write(self) -> None:
+        """A host writes lines, mostly with the present time. The counter mostly counts them."""
+        sender = self.chance.choice(AGENTS)
+        ago = self.chance.choice([0, 0, 0, 1, DAYS - 1, DAYS, DAYS + 1]) * DAY_MS
+        bucket = self.clock.time_ms() // SIZE * SIZE - ago
+        if self.pruned and self.chance.random() < 0.1:
+            bucket, _ = self.chance.choice(sorted(self.pruned))
+        records = self.chance.randint(1, 3)
+        self.count(sender, int(sender.producer), bucket, records)
+        if self.chance.random() < 0.9:
+            self.count(BROKER, int(sender.producer), bucket, records)
+
+    def seal(self, count: int = 1) -> None:
+        said = []
+        for sender in AGENTS * count:
+            at, self.last[sender] = self.last[sender], self.last[sender] + 1
+            sealed = SealedTopic(LOGS, self.clock.time_ms(), at)
+            said.append(Seal(sender, at + 1, self.clock.time_ms(), (sealed,)))
+        self.tell(*said)
+
+    def rest(self) -> None:
+        """The hosts send only seals, and some days pass."""
+        self.seal(70)
+        self.clock.advance((DAYS + 1) * 86_400)
+
+    def pass_time(self) -> None:
+        self.clock.advance(self.chance.choice([1, 60, 86_400, 5 * 86_400]))
+
+    def lose(self) -> None:
+        self.came_after_pruning |= bool(self.pruned)
+        sender = self.chance.choice(AGENTS)
+        number = self.last[sender] = self.last[sender] + 1
+        end, now = self.chance.choice([None, 9]), self.clock.time_ms() // SIZE * SIZE
+        loss = Loss(LOGS, int(sender.producer), 1, 0, end, Certainty.LOST, "gone", now, now)
+        self.tell(Delta(sender, number, self.clock.time_ms(), losses=(loss,)))
+
+    def accept(self) -> None:
+        """A person accepts findings that one of the ledgers shows."""
+        ledger = self.chance.choice([self.full, self.lean])
+        found = [x for x in self.verdicts(ledger) if x.is_overdue]
+        signed = acceptances.Signature(self.clock.time_ms(), "ada", "ticket 1")
+        with contextlib.suppress(UsageError):  # nothing to accept
+            self.tell(*acceptances.acceptances(found, signed))
+
+    def say_again(self) -> None:
+        """Reads the audit topic again from a random offset."""
+        begin = self.chance.randrange(len(self.said) + 1)
+        for ledger in (self.full, self.lean):
+            ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
+
+    def prune(self) -> None:
+        """Judges old buckets. Between this and the deletion of some of them, other events may
+        happen."""
+        self.clock.advance(CLOCK_S)
+        while self.old.look():
+            pass
+        good = {(x.bucket, x.bucket_ms) for x in self.verdicts(self.full) if is_good(x)}
+        if self.chance.random() < 0.2:
+            self.write()
+        found: list[OldBucket] | None = None
+        while found is None or found:
+            found = self.old.take()
+            before = set(self.lean.evidence().topic(LOGS).tallies)
+            assert self.old.before_ms is not None
+            self.lean.prune(found, self.old.before_ms)
+            gone = before - set(self.lean.evidence().topic(LOGS).tallies)
+            assert gone - self.pruned.keys() <= good
+            self.pruned |= dict.fromkeys(gone, False)
+
+    def verdicts(self, ledger: Ledger) -> list[BucketVerdict]:
+        return verdicts(ledger.evidence(), POLICY, self.clock.time_ms())
+
+    def check(self) -> None:
+        """Asserts that `lean` leads to the same verdicts as `full`, except on buckets that `lean`
+        deleted."""
+        lean = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.lean)}
+        full = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.full)}
+        assert lean.keys() == full.keys() - {x for x, late in self.pruned.items() if not late}
+        for key, verdict in lean.items():
+            if key in self.pruned:
+                assert verdict.status is Status.UNKNOWN
+            else:
+                assert verdict == full[key]
+        self._check_standing()
+
+    def _check_standing(self) -> None:
+        now_ms = self.clock.time_ms()
+        for topic in judged(self.lean.evidence(), POLICY, now_ms).topics:
+            [other] = judged(self.full.evidence(), POLICY, now_ms).topics
+            if topic.complete_until is not None and not self.came_after_pruning:
+                assert other.complete_until is not None
+                assert topic.complete_until <= other.complete_until
+        for start, size in [x for x, is_late in self.pruned.items() if not is_late]:
+            asked = question("logs", start, start + size)
+            [found] = completeness(self.lean.evidence(), POLICY, asked, now_ms)
+            assert found.is_short
+
+
+def _acts(site: Site) -> Sequence[object]:
+    return [
+        *[site.write] * 8, *[site.seal] * 3, site.rest, site.lose, site.accept, *[site.prune] * 3,
+        site.say_again, site.pass_time,
+    ]  # fmt: skip
+
+
+@promise("6 pruning")
+def test_a_ledger_that_deletes_old_buckets_never_says_more(seeds: Seeds) -> None:
+    """A bucket is deleted only if it is complete or accepted. All other verdicts stay the same,
+    even if old messages come again. A deleted bucket is neither complete nor incomplete: if records
+    of it come later, it is unknown."""
+    for seed in seeds(range(6)):
+        site = Site(random.Random(seed))
+        for _ in range(50):
+            site.chance.choice(_acts(site))()
+            site.check()
+
+
+@promise("6 pruning")
+def test_the_schedules_delete_buckets_and_bring_records_of_them() -> None:
+    """The schedules contain all of these events: buckets are deleted, incomplete old buckets are
+    kept, digests of old messages are deleted, seals are deleted, and records of deleted buckets
+    come."""
+    deleted = late = kept = settled = seals = 0
+    for seed in range(6):
+        site = Site(random.Random(seed))
+        for _ in range(60):
+            site.chance.choice(_acts(site))()
+        deleted, late = deleted + len(site.pruned), late + sum(site.pruned.values())
+        old = site.clock.time_ms() - DAYS * DAY_MS
+        kept += sum(x.bucket < old and not is_good(x) for x in site.verdicts(site.lean))
+        settled += site.lean.settled
+        seals += _seals(site.full) - _seals(site.lean)
+    assert min(deleted, late, kept, settled, seals) > 0
+
+
+def _seals(ledger: Ledger) -> int:
+    (count,) = ledger._connection.execute("SELECT count(*) FROM seals").fetchone()
+    return int(count)
+
+
+def test_the_queue_of_old_buckets_is_bounded() -> None:
+    """The thread that looks for old buckets waits while many of them wait for their deletion."""
+    assert pruning.DELETED_MAX < pruning.WAITING_MAX

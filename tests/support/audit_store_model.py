@@ -1,0 +1,144 @@
+"""The fleet of `audit_fleet_model`, with events that concern the store: old buckets are deleted,
+and messages about them come later; the disk is full for a moment; the store is rebuilt; buckets
+have other sizes, or begin before 1970 or in the future; a topic is deleted and created again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import BucketTallies
+from skidway.audit.judgement.completeness import is_good
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import TOPIC, Certainty, Delta, Loss, Tier
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from support.audit_fleet_model import SIZE, AuditFleet, Teller
+from support.audit_senders import LOGS, OTHER, REJECTED
+
+MADE_AGAIN = Source(LOGS.cluster, LOGS.cluster_id, LOGS.topic, "made again")
+HOUR = 60 * SIZE
+AUDIT = TopicPartition(TOPIC, 0)
+FULL_PAGES = 1 << 30
+
+Deleted = tuple[Source, int, int]
+"""Topic, start and size of a bucket that was deleted."""
+
+
+class StoredFleet(AuditFleet):
+    """The fleet, with events that concern the store. rebuilds: whether the store is sometimes
+    rebuilt. deleted: the buckets that were deleted. happened: how often each event happened."""
+
+    def __init__(self, seed: int, *, rebuilds: bool = True) -> None:
+        self.deleted: list[Deleted] = []
+        self.happened: dict[str, int] = {}
+        self.rebuilds = rebuilds
+        super().__init__(seed)
+
+    def step(self) -> None:
+        """Lets something happen."""
+        if self.random.random() < 0.7:
+            return super().step()
+        fates = [
+            self._prune, self._prune, self._come_late, self._lose_late, self._use_other_size,
+            self._write_long_ago, self._write_ahead, self._make_again, self._fill_disk,
+            self._send_old_number, self._rebuild,
+        ]  # fmt: skip
+        fate = self.random.choice(fates)
+        self.happened[fate.__name__] = self.happened.get(fate.__name__, 0) + 1
+        return fate()
+
+    def old(self) -> list[OldBucket]:
+        """The buckets that can be deleted, however old they are."""
+        evidence = self.ledger.evidence()
+        found = []
+        for each in verdicts(evidence, self.policy, self.clock.time_ms()):
+            key = each.bucket, each.bucket_ms
+            tallies = evidence.topic(each.source).tallies.get(key)
+            if isinstance(tallies, BucketTallies) and is_good(each):
+                found.append(OldBucket(each.source, *key, digest_of(tallies.columns)))
+        return found
+
+    def _prune(self) -> None:
+        old = self.old()
+        chosen = self.random.sample(old, min(len(old), self.random.choice([1, 3, 100])))
+        if self.random.random() < 0.3:  # an event between the judgement and the deletion
+            super().step()
+        before = self._counted()
+        self.ledger.prune(chosen, self.clock.time_ms() - self.random.choice([0, HOUR]))
+        self.deleted += sorted(before - self._counted(), key=repr)
+
+    def _counted(self) -> set[Deleted]:
+        return {(source, *key) for source, keys in self.ledger.buckets().items() for key in keys}
+
+    def _come_late(self) -> None:
+        if self.deleted:
+            self._tell(*self.random.choice(self.deleted))
+
+    def _lose_late(self) -> None:
+        if not self.deleted:
+            return
+        (source, start, _), teller = self.random.choice(self.deleted), self._any_agent()
+        agent, certainty = int(teller.sender.producer), self.random.choice([*Certainty])
+        loss = Loss(source, agent, 4, 0, 50, certainty, "it vanished", start, start)
+        teller.last += 1
+        self._send(Delta(teller.sender, teller.last, self.clock.time_ms(), losses=(loss,)))
+
+    def _use_other_size(self) -> None:
+        size = self.random.choice([1_000, HOUR, 2 * HOUR])
+        self._tell(LOGS, (self.clock.time_ms() // size - self.random.randrange(3)) * size, size)
+
+    def _write_long_ago(self) -> None:
+        self._tell(LOGS, -SIZE * self.random.randrange(1, 200))
+
+    def _write_ahead(self) -> None:
+        ahead = self.random.choice([1, 5, 100, 10**6])
+        self._tell(OTHER, (self.clock.time_ms() // SIZE + ahead) * SIZE)
+
+    def _make_again(self) -> None:
+        self._tell(self.random.choice([MADE_AGAIN, REJECTED]), self._bucket())
+
+    def _fill_disk(self) -> None:
+        """A transaction fails in the middle, and is tried again."""
+        connection, sent = self.ledger._connection, len(self.sent)
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        try:
+            self._tell(LOGS, self._bucket())
+        except sqlite3.OperationalError:
+            self.happened["disk full"] = self.happened.get("disk full", 0) + 1
+            connection.execute(f"PRAGMA max_page_count={FULL_PAGES}")
+            self._take(self.sent[sent:])
+        connection.execute(f"PRAGMA max_page_count={FULL_PAGES}")
+
+    def _send_old_number(self) -> None:
+        """A copy of a sender uses a number again. The digest of the first message with this number
+        may already be deleted."""
+        teller = self.random.choice([*self._running(), *self.counters])
+        number = self.random.randint(1, max(1, teller.last))
+        now = self.clock.time_ms() - self.random.choice([0, 10**6, 10**9])
+        count = Count(LOGS, 100, self._bucket(), SIZE, 1, 1, self.random.getrandbits(20))
+        self._send(Delta(teller.sender, number, now, counts=(count,)))
+
+    def _rebuild(self) -> None:
+        if self.rebuilds:
+            self.ledger.rebuild({AUDIT: 0 if self.ledger.rebuilding else self.offset + 1})
+
+    def _any_agent(self) -> Teller:
+        return self.random.choice(self._running())
+
+    def _tell(self, source: Source, start: int, size: int = SIZE) -> None:
+        """An agent counts a record of a bucket. Mostly, the counters count it, too."""
+        agent = self._any_agent()
+        number = int(agent.sender.producer)
+        for teller in [agent, *(x for x in self.counters if self.random.random() < 0.9)]:
+            teller.last += 1
+            if teller.sender.tier is Tier.AGENT:
+                teller.last_delta = teller.last
+            key = source, number, start
+            previous, teller.touched[key] = teller.touched.get(key, 0), teller.last
+            count = Count(source, number, start, size, 1, 1, 1, previous=previous)
+            now = self.clock.time_ms()
+            self._send(Delta(teller.sender, teller.last, now, counts=(count,)))

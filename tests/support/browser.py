@@ -1,0 +1,133 @@
+"""Controls Debian's Chromium through the WebDriver protocol of the W3C: opens pages, presses keys,
+runs scripts in a page, sets the size of the window and the colour scheme, and takes pictures.
+
+`chromedriver` (Debian: chromium-driver) speaks this protocol over HTTP, so no package from PyPI is
+needed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import urllib3
+
+from skidway.errors import SkidwayError
+from support.peers import provide
+from support.ports import free_port
+from support.processes import eventually
+
+PACKAGES = ["chromium", "chromium-driver", "fonts-dejavu-core"]
+WHY = "Chromium shows the dashboard's pages in the tests and takes the pictures of the documents"
+KEYS = {"Tab": "\ue004", "Enter": "\ue007"}
+
+
+class BrowserFailed(SkidwayError):
+    """The browser refused a command."""
+
+
+class Browser:
+    """One window."""
+
+    def __init__(self, address: str) -> None:
+        self._http = urllib3.PoolManager(retries=False, timeout=60)
+        self._address = address
+        arguments = [
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--hide-scrollbars", "--force-device-scale-factor=1", "--font-render-hinting=none",
+            "--disable-background-networking", "--no-first-run",
+        ]  # fmt: skip
+        wanted = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments}}
+        made = self._send("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._address = f"{address}/session/{made['sessionId']}"
+
+    def open(self, url: str) -> None:
+        """Opens a page and waits until it is loaded."""
+        self._send("POST", "/url", {"url": url})
+
+    def url(self) -> str:
+        """The address of the page."""
+        return str(self._send("GET", "/url"))
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Runs the body of a function in the page. Returns its value."""
+        return self._send("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def press(self, *keys: str) -> None:
+        """Presses keys, one after the other: names of KEYS or characters."""
+        actions = [
+            {"type": kind, "value": KEYS.get(key, key)}
+            for key in keys
+            for kind in ("keyDown", "keyUp")
+        ]
+        self._send(
+            "POST", "/actions", {"actions": [{"type": "key", "id": "k", "actions": actions}]}
+        )
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Gives the page a window of this size, in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._command("Emulation.setDeviceMetricsOverride", size)
+
+    def prefer(self, scheme: str) -> None:
+        """Sets the colour scheme: light or dark."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self._command("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def allow_scripts(self, allowed: bool) -> None:
+        """Sets whether pages that are opened from now on run scripts."""
+        self._command("Emulation.setScriptExecutionDisabled", {"value": not allowed})
+
+    def picture(self) -> bytes:
+        """The window as PNG."""
+        return base64.b64decode(self._send("GET", "/screenshot"))
+
+    def close(self) -> None:
+        """Ends the session."""
+        self._send("DELETE", "")
+
+    def _command(self, name: str, parameters: dict[str, Any]) -> None:
+        self._send("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        answer = self._http.request(
+            method, self._address + path, body=data, headers={"Content-Type": "application/json"}
+        )
+        value = json.loads(answer.data)["value"]
+        if answer.status != 200:
+            raise BrowserFailed(f"{value['error']}: {value['message']}")
+        return value
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Starts a browser, and yields its window. Raises PeerMissing if Chromium is not installed."""
+    driver = provide("chromedriver", PACKAGES, WHY)
+    port = free_port()
+    program = subprocess.Popen(
+        [driver, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        eventually(lambda: _is_ready(address), what="chromedriver answers")
+        window = Browser(address)
+        try:
+            yield window
+        finally:
+            window.close()
+    finally:
+        program.terminate()
+        program.wait(20)
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        answer = urllib3.request("GET", f"{address}/status", retries=False, timeout=5)
+    except urllib3.exceptions.HTTPError:
+        return False
+    return answer.status == 200

@@ -1,0 +1,263 @@
+"""A prepared store of the collector. It contains the messages of a small site, which are always the
+same. No programs run.
+
+Six hosts write three topics. The messages contain the counts of every tier: for each minute of the
+last two hours, and for one minute of each earlier hour. Tests of the pages and `make screenshots`
+use the site in several states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from skidway.audit.collector.editions import Editions, step_of
+from skidway.audit.collector.history_store import HistoryStore
+from skidway.audit.collector.judge import Judge
+from skidway.audit.collector.web.dashboard import Dashboard
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import FreshnessTarget, Policy
+from skidway.audit.judgement.roster import Roster, RosterEntry
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.topic import load_note, retention
+from skidway.audit.topic.backlog import KIND, Backlog, FileBacklog, TopicBacklog, body_of
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.load_note import Load
+from skidway.audit.topic.messages import (
+    Announcement,
+    Certainty,
+    Delta,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.kafka.source import Source
+from support.clock import ManualClock
+from support.processes import eventually
+
+MINUTE, HOUR = 60_000, 3_600_000
+NOW = 1_769_853_920_000
+"""2026-01-31T10:05:20Z"""
+TOPICS = tuple(Source("dc1", "cid", name, f"{name}-id") for name in ("auth", "nginx", "orders"))
+AUTH, NGINX, ORDERS = TOPICS
+REJECTED = Source("dc1", "cid", "auth.rejected", "auth.rejected-id")
+ALL = (*TOPICS, REJECTED)
+HOSTS = tuple(f"app{number}" for number in range(1, 7))
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "audit1", 1)
+MIRROR = Sender(Tier.MIRROR, "offline", "mirror-offline", "audit1", 1)
+LOADERS = {
+    x: Sender(Tier.HDFS, "dc1", f"hdfs://nn:8020/logs/dc1.{x.topic}", "etl1", 1) for x in TOPICS
+}
+LOADERS[REJECTED] = replace(LOADERS[AUTH], producer="hdfs://nn:8020/logs/dc1.auth.rejected")
+POLICY = Policy(
+    roster=Roster(RosterEntry(host, "dc1", frozenset(x.topic for x in TOPICS)) for host in HOSTS),
+    freshness_targets=(FreshnessTarget("dc1.orders", 240_000), FreshnessTarget(".+", 600_000)),
+)
+HOURS_BEFORE = 40
+LOST = NOW // MINUTE * MINUTE - 17 * MINUTE
+
+
+@dataclass
+class Site:
+    """What happened. silent: hosts that were last heard so many minutes ago. mirror_late: for how
+    many minutes the mirror and the loader have counted nothing of `orders`. rejects: how many lines
+    of each minute of `auth` app2 rejected. lost: whether app4 declared a loss. unjudged: hours that
+    the collector has not judged yet. is_empty: nothing was ever counted. has_recount: whether the
+    rows were counted again. held_up: hosts that report, but vouch only for the time that many
+    minutes ago. copied: a file that the recount of the first topic found twice. backlogs: what the
+    agents of these hosts told last of their unsafe bytes. kept_ms: how long the brokers keep
+    records, as the counters tell."""
+
+    silent: dict[str, float] = field(default_factory=dict)
+    mirror_late: int = 0
+    rejects: int = 0
+    lost: bool = False
+    unjudged: int = 0
+    is_empty: bool = False
+    has_recount: bool = False
+    copied: str = ""
+    held_up: dict[str, float] = field(default_factory=dict)
+    backlogs: dict[str, Backlog] = field(default_factory=dict)
+    kept_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        self.clock = ManualClock(NOW)
+        self.ledger = Ledger()
+        self._numbers: dict[Sender, int] = {}
+        if not self.is_empty:
+            self.ledger.take(map(encode, self.messages()), {}, NOW - 2_000)
+
+    def messages(self) -> Iterator[Message]:
+        """All messages. One delta of each sender has all counts of this sender."""
+        agents = [_agent(number, host) for number, host in enumerate(HOSTS, 1)]
+        written = {x: list(self._written(number, x)) for number, x in enumerate(agents, 1)}
+        for sender, counts in written.items():
+            yield Delta(sender, 1, self._until(sender.host) - 3 * MINUTE, counts=counts)
+        for source in (*TOPICS, REJECTED):
+            of_topic = [x for each in written.values() for x in each if x.source == source]
+            for sender in (BROKER, MIRROR, LOADERS[source]):
+                seen = [x for x in of_topic if x.bucket < self._counted_until(sender, source)]
+                ranges = (Range(source, 0, 0, sum(x.count for x in seen)),)
+                number = self._next(sender)
+                yield Delta(sender, number, NOW - MINUTE, ranges, tuple(seen))
+        for sender in agents:
+            yield from self._sealed(sender)
+        for sender in (BROKER, MIRROR):
+            yield Heartbeat(sender, self._numbers[sender], NOW - 20_000)
+        yield from self._notes(agents)
+        if self.has_recount:
+            for source in TOPICS:
+                said = (self.copied,) if self.copied and source is TOPICS[0] else ()
+                yield RecountResult(
+                    NOW - 7 * HOUR, "etl1", "hdfs://nn:8020/logs", source, NOW - 33 * HOUR, 26, 41,
+                    812_344, len(said), 0, said,
+                )  # fmt: skip
+
+    def _notes(self, agents: Sequence[Sender]) -> Iterator[Message]:
+        for x in agents:
+            if x.host in self.backlogs:
+                body = body_of(self.backlogs[x.host])
+                until = self._until(x.host) - 20_000
+                yield Note(KIND, x.producer, x.host, x.cluster, x.epoch, 9, until, body)
+        if self.has_recount:
+            yield from map(_load_note, range(17, 21))
+        if self.kept_ms is not None:
+            found = dict.fromkeys(TOPICS, self.kept_ms)
+            for x in (BROKER, MIRROR):
+                body = retention.body_of(found)
+                yield Note(
+                    retention.KIND, x.producer, x.host, x.cluster, x.epoch, 9, NOW - 9_000, body
+                )
+
+    def _sealed(self, sender: Sender) -> Iterator[Message]:
+        at, number = self._until(sender.host), 2
+        if self.lost and sender.host == "app4":
+            yield Seal(sender, 2, LOST, tuple(SealedTopic(x, LOST, 1) for x in ALL))
+            yield from _loss(sender, 3)
+            number = 4
+        vouched = at - 4_000 - round(self.held_up.get(sender.host, 0) * MINUTE)
+        sealed = tuple(SealedTopic(x, vouched, 1) for x in ALL)
+        yield Seal(sender, number, at - 2_000, sealed)
+
+    def starts(self) -> Iterator[int]:
+        """The starts of the buckets: one minute of each earlier hour, then every minute. One hour
+        has no bucket."""
+        first = NOW // HOUR * HOUR - HOUR
+        yield from (first - back * HOUR for back in range(HOURS_BEFORE, 0, -1) if back != 20)
+        yield from range(first, NOW // MINUTE * MINUTE, MINUTE)
+
+    def _written(self, number: int, sender: Sender) -> Iterator[Count]:
+        for start in self.starts():
+            if start + MINUTE <= self._until(sender.host):
+                for source in ALL:
+                    if count := _lines(source, number, start, self.rejects):
+                        yield _count(source, number, start, count)
+
+    def _counted_until(self, sender: Sender, source: Source) -> int:
+        late = 2 if sender.tier is Tier.HDFS else 1
+        if source == ORDERS and sender.tier is not Tier.BROKER:
+            late = max(late, self.mirror_late)
+        return NOW // MINUTE * MINUTE - late * MINUTE
+
+    def _next(self, sender: Sender) -> int:
+        self._numbers[sender] = self._numbers.get(sender, 0) + 1
+        return self._numbers[sender]
+
+    def _until(self, host: str) -> int:
+        return NOW - round(self.silent.get(host, 0) * MINUTE)
+
+    def dashboard(self) -> Dashboard:
+        """The dashboard that shows this site, with a history."""
+        judge = Judge(self.ledger, lambda: POLICY, self.clock)
+        found = replace(judge.step(), unjudged=self.unjudged)
+        if self.unjudged:
+            cut = [replace(x, complete_until=None) for x in found.topics]
+            found = replace(found, topics=tuple(cut))
+        self._editions = Editions([self.ledger], lambda: None)
+        self._step = step_of(judge, found, self.clock.time_ms())
+        self._editions.publish(self._step)
+        return Dashboard(self._editions, self.clock, self._history())
+
+    def judge_again(self, now_ms: int) -> None:
+        """The dashboard's next answers come from a later step of judging, which found the same."""
+        later = replace(self._step, standing=replace(self._step.standing, judged_ms=now_ms))
+        eventually(lambda: self._editions.publish(later), what="no answer uses the store")
+
+    def _history(self) -> HistoryStore:
+        """A history in which each complete bucket became complete some minutes after its end."""
+        history = HistoryStore(now_ms=NOW - 3 * HOUR)
+        since = NOW // HOUR * HOUR - HOUR
+        found = verdicts(self.ledger.evidence((since, NOW)), POLICY, NOW)
+        for verdict in found:
+            after_ms = 190_000 + verdict.bucket // MINUTE * 7_919 % 60 * 1_000
+            at = verdict.bucket + verdict.bucket_ms + after_ms
+            if at <= NOW:
+                history.note([verdict], at)
+        return history
+
+
+def _load_note(number: int) -> Note:
+    """A load of `nginx`, each minute. Older loaders do not tell of bytes."""
+    at, sender = NOW - (21 - number) * MINUTE, LOADERS[NGINX]
+    load = Load(
+        number, NGINX, 2.5 * (number - 15), 3_000, 2_990, 10, 2, None if number == 17 else 81_300
+    )
+    return Note("load", sender.producer, "etl1", "dc1", 1, number, at, load_note.body_of(load))
+
+
+def _count(source: Source, agent: int, start: int, count: int) -> Count:
+    return Count(source, agent, start, MINUTE, count, count * 180, count * 31 + agent)
+
+
+def _agent(number: int, host: str) -> Sender:
+    return Sender(Tier.AGENT, "dc1", str(number), host, 1)
+
+
+def _lines(source: Source, host: int, start: int, rejects: int) -> int:
+    if source == REJECTED:
+        return rejects if host == 2 and start >= NOW // MINUTE * MINUTE - 50 * MINUTE else 0
+    base = {AUTH: 3, NGINX: 140, ORDERS: 21}[source]
+    return base * host + start // MINUTE * 31 % (base + 5)
+
+
+def _loss(sender: Sender, number: int) -> Iterator[Message]:
+    path, start = "/var/log/nginx/access.log", LOST
+    yield Announcement(
+        start, 4, 12, "app4", path, 1, 77, b"f" * 32, 1024, NGINX, born_ns=start * 1_000_000
+    )
+    loss = Loss(NGINX, 4, 12, 84_211, 90_440, Certainty.LOST, "deleted unread", start, start)
+    yield Delta(sender, number, start + 5_000, losses=(loss,))
+
+
+_OLDEST, _GONE = NOW - 26 * MINUTE, NOW + 92 * MINUTE
+_ROTATED = FileBacklog("/var/log/nginx/access.log.6", 41_870_332, _OLDEST, _GONE)
+UNREAD = Backlog((TopicBacklog("nginx", 48_102_118, 212_400, _OLDEST, _GONE, (_ROTATED,)),))
+"""The unsafe bytes of a host on which nobody reads a log that rotation deletes soon."""
+
+STATES: dict[str, Callable[[], Site]] = {
+    "empty": lambda: Site(is_empty=True),
+    "complete": lambda: Site(has_recount=True),
+    "incomplete": lambda: Site(mirror_late=9),
+    "lost": lambda: Site(lost=True),
+    "warned": lambda: Site(rejects=4),
+    "rebuilding": lambda: Site(unjudged=31),
+    "silent": lambda: Site(silent={"app3": 14}),
+    "incidents": lambda: Site(
+        silent={"app3": 14},
+        mirror_late=9,
+        rejects=4,
+        lost=True,
+        has_recount=True,
+        backlogs={**dict.fromkeys(HOSTS, Backlog()), "app3": UNREAD},
+        kept_ms=6 * HOUR,
+    ),
+}
+"""Each state of the site, by its name."""

@@ -1,0 +1,188 @@
+"""What the agent tells the audit of the bytes that are not safe yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.agent.accounts.backlog import LIVES_MAX, REACHES_MAX, Lives, then
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
+from skidway.audit.topic.backlog import Backlog, backlog_of
+from skidway.audit.topic.notes import Note
+from support.agent_world import World, raw, settings
+
+A, B = "/log/a.log", "/log/b.log"
+MINUTE, HOUR = 60, 3_600
+
+
+@pytest.fixture
+def world() -> World:
+    return World(settings(raw(), close_rotated_ms=100))
+
+
+def told(world: World) -> Backlog:
+    """The newest backlog that was told."""
+    return backlog_of(world.of(Note)[-1])
+
+
+def delete_after(world: World, seconds: float) -> None:
+    """A file is written, read, and deleted after this time."""
+    world.files.append(A, b"old\n")
+    world.settle(5)
+    world.clock.advance(seconds)
+    world.files.delete(A)
+    world.settle(60, 1)
+
+
+def test_bytes_without_an_acknowledgement_are_told_with_file_and_age(world: World) -> None:
+    """The note has the bytes that were read and not acknowledged, the file, and the time since
+    which they are there. After the acknowledgement it has none."""
+    world.start()
+    world.settle(3)
+    assert told(world) == Backlog()
+    world.files.append(A, b"12345\n")
+    written_ms = world.clock.time_ms()
+    world.hold(5, 10)
+    [topic] = told(world).topics
+    assert (topic.topic, topic.unread, topic.unacknowledged) == ("logs", 0, 6)
+    [file] = topic.files
+    assert (file.path, file.bytes, file.oldest_ms, file.loss_ms) == (A, 6, written_ms, None)
+    world.settle(5, 10)
+    assert told(world) == Backlog()
+
+
+def test_a_file_that_cannot_be_opened_is_told_as_unread(world: World) -> None:
+    """Bytes of a file that the agent may not read are unread bytes of the topic."""
+    world.files.append(B, b"secret\n").unreadable = True
+    world.start()
+    world.hold(5, 10)
+    [topic] = told(world).topics
+    assert (topic.unread, topic.unacknowledged, topic.files[0].path) == (7, 0, B)
+
+
+def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> None:
+    """When the agent has seen a file of the directory go an hour after its birth, it expects the
+    same of the other files of the directory."""
+    world.start()
+    delete_after(world, HOUR)
+    life_ms = world.clock.time_ms()
+    world.files.append(B, b"new\n")
+    born_ms = world.clock.time_ms()
+    world.hold(5, 10)
+    [topic] = told(world).topics
+    assert topic.loss_ms is not None
+    left_s = (topic.loss_ms - born_ms) / 1000
+    assert HOUR <= left_s <= HOUR + MINUTE
+    assert topic.loss_ms == topic.files[0].loss_ms > life_ms
+
+
+def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
+    """A file that the agent had closed when it was deleted lived at least until an hour before the
+    look that no longer found it."""
+    world.files.append("/log/other", b"")
+    world.files.append(A, b"old\n")
+    born_ms = world.clock.time_ms()
+    world.start()
+    world.settle(20)
+    world.files.rename(A, "/log/a.log.1")
+    world.settle(40, 1)
+    world.clock.advance(5 * HOUR)
+    world.files.delete("/log/a.log.1")
+    world.settle(5, 1)
+    seen_ms = world.clock.time_ms()
+    world.files.append(B, b"new\n")
+    begun_ms = world.clock.time_ms()
+    world.hold(5, 10)
+    [topic] = told(world).topics
+    assert topic.loss_ms is not None
+    life_ms = topic.loss_ms - begun_ms
+    assert seen_ms - born_ms - HOUR * 1_000 - 30_000 <= life_ms <= seen_ms - born_ms
+
+
+def test_a_setting_says_when_files_are_deleted() -> None:
+    """`deleted.after.ms` counts from the birth of the file, and needs no earlier file."""
+    world = World(settings(raw(deleted_after_ms=5_000_000)))
+    world.files.append(A, b"1\n")
+    born_ms = world.clock.time_ms()
+    world.start()
+    world.hold(5, 10)
+    assert told(world).topics[0].loss_ms == born_ms + 5_000_000
+
+
+def test_a_file_without_a_name_is_lost_at_once() -> None:
+    """If the file was deleted and the agent still has it open, no time is left, although no file of
+    the directory has ended yet."""
+    world = World(settings(raw(), close_rotated_ms=3_600_000))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.hold(5, 10)
+    world.files.delete(A)
+    world.files.append(B, b"1\n")
+    world.hold(10, 10)
+    [topic] = told(world).topics
+    worst, *_ = topic.files
+    assert worst.path == A
+    assert worst.loss_ms is not None
+    assert worst.loss_ms <= world.clock.time_ms()
+    assert topic.loss_ms == worst.loss_ms
+
+
+def test_nothing_new_is_not_told_again(world: World) -> None:
+    """An agent at rest tells its empty backlog once."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(40, 10)
+    notes = world.of(Note)
+    assert backlog_of(notes[-1]) == Backlog()
+    assert len(notes) <= 2
+
+
+def test_one_note_waits_at_most(world: World) -> None:
+    """While the brokers take no messages, notes do not pile up in the agent's state."""
+    world.start()
+    for size in range(20):
+        world.files.append(A, b"x" * size + b"\n")
+        world.clock.advance(40)
+        world.turn()
+    world.publish()
+    assert len(world.of(Note)) == 1
+
+
+def _tracked(position: int) -> TrackedFile:
+    birth = Birth(1, 1, "logs", "id", "host", A, FileKey(1, 2), Fingerprint(0, b""))
+    return TrackedFile(birth, Checkpoint(position, 0, Guard(0, 0), ()), A, changed_ns=7_000_000)
+
+
+def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
+    """Each end of the file is noted with its time. What became safe is forgotten."""
+    found = then(None, _tracked(0), 10, 1_000)
+    assert found == [(10, 7)]
+    found = then(found, _tracked(0), 20, 2_000)
+    assert then(found, _tracked(9), 20, 3_000) == [(10, 7), (20, 2_000)]
+    assert then(found, _tracked(10), 30, 3_000) == [(20, 2_000), (30, 3_000)]
+    assert then(found, _tracked(20), 30, 3_000) == [(30, 3_000)]
+
+
+def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
+    """If a file grows for a long time, neighbouring notes are merged, with the older time."""
+    found = then(None, _tracked(0), 1, 7)
+    for end in range(2, 500):
+        found = then(found, _tracked(0), end, end * 1_000)
+        assert len(found) <= REACHES_MAX
+        assert found[-1][0] == end
+    assert found[0][1] == 7
+    for end, time_ms in found:
+        assert time_ms <= end * 1_000
+    assert [x for x, _ in found] == sorted({x for x, _ in found})
+
+
+def test_the_shortest_of_the_last_lives_counts() -> None:
+    """Rotation may have been changed, so old lives are forgotten; a negative life says nothing."""
+    lives = Lives()
+    assert lives.shortest("/log") is None
+    for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):
+        lives.end("/log", life_ms)
+    assert (lives.shortest("/log"), lives.shortest("/other")) == (5, None)
+    lives.end("/log", 200)
+    assert lives.shortest("/log") == 100

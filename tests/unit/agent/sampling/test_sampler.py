@@ -1,0 +1,217 @@
+"""A running agent, in memory, that tells the audit what the records of drawn ranges contain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.agent.batches import program_versions
+from skidway.agent.sampling.sampler import ATTEMPTS_MAX
+from skidway.agent.settings import ParserSettings
+from skidway.agent.state.database import StateDatabase
+from skidway.audit.counts.content import content_sums
+from skidway.audit.topic.sample import Sample
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+PERIOD_MS = 60_000
+PARSER = {"type": "regex", "pattern": r"(?P<level>[A-Z]+) (?P<text>.*)"}
+
+
+def world(ranges: int = 20, **others: Any) -> World:
+    source = raw(parser=ParserSettings(**PARSER))  # type: ignore[arg-type]
+    made = settings(source, sample_ranges=ranges, sample_interval_ms=PERIOD_MS, **others)
+    return World(made)
+
+
+def write(here: World, *pieces: bytes) -> None:
+    """Each piece becomes an intent of its own."""
+    for piece in pieces:
+        here.files.append(A, piece)
+        here.settle(3)
+
+
+def end_period(here: World) -> None:
+    here.tick(PERIOD_MS / 1000)
+    here.settle(30, 0.5)
+
+
+def samples(here: World) -> list[Sample]:
+    found: list[Sample] = here.of(Sample)
+    return found
+
+
+def delivered(here: World, topic: str) -> list[tuple[int, bytes]]:
+    """First byte and content sum of each record that the brokers have."""
+    found = here.brokers.records(topic)
+    times, lengths = (
+        np.array([getattr(x, name) for x in found], np.int64) for name in ("timestamp", "length")
+    )
+    datums = pa.array([x.value[5:] for x in found], pa.binary())
+    return list(zip([x.first for x in found], content_sums(times, lengths, datums), strict=True))
+
+
+def told(found: list[Sample], topic: str) -> list[tuple[int, bytes]]:
+    parts = (part for each in found for part in each.parts if part.source.topic == topic)
+    return sorted(pair for x in parts for pair in zip(x.firsts, x.sums, strict=True))
+
+
+def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
+    """When a period has ended, the agent tells the content of the drawn ranges, rejects included:
+    the sums are those of the records that the brokers have."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\nINFO two\n", b"?? no\nWARN three\n")
+    assert not samples(here)
+    end_period(here)
+    found = samples(here)
+    assert [(x.number, x.count, x.gone, x.path) for x in found] == [(1, 2, "", A), (2, 2, "", A)]
+    assert told(found, "logs") == delivered(here, "logs")
+    assert len(told(found, "logs")) == 3
+    assert told(found, "logs.rejected") == delivered(here, "logs.rejected")
+    assert sorted((x.first, x.end) for x in found) == [(0, 18), (18, 35)]
+    assert not StateDatabase(here.connection).drawn()
+
+
+def test_an_agent_draws_no_more_ranges_than_it_is_told() -> None:
+    """A period has at most `sample.ranges` samples, and without the setting there is none."""
+    here = world(3)
+    here.start()
+    write(here, *(b"INFO %d\n" % number for number in range(10)))
+    assert len(StateDatabase(here.connection).drawn()) == 3
+    end_period(here)
+    assert [(x.number, x.count) for x in samples(here)] == [(1, 3), (2, 3), (3, 3)]
+    silent = world(0)
+    silent.start()
+    write(silent, b"INFO one\n")
+    end_period(silent)
+    assert not samples(silent)
+
+
+def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
+    """Wherever the agent is killed between draw and publishing, each drawn range is told once."""
+    pieces = [b"INFO %d\n" % number for number in range(6)]
+    for rounds in range(8):
+        here = world()
+        here.start()
+        for piece in pieces:
+            write(here, piece)
+            here.kill()
+            here.start()
+        here.clock.advance(PERIOD_MS / 1000)
+        for _ in range(rounds):  # turns that are not followed by an acknowledgement
+            here.turn()
+        here.kill()
+        here.start()
+        end_period(here)
+        found = samples(here)
+        assert sorted(x.number for x in found) == list(range(1, 7)), rounds
+        assert len({x.key for x in found}) == 6
+        assert told(found, "logs") == delivered(here, "logs")
+
+
+def test_recipes_are_kept_as_long_as_drawn_ranges_need_them() -> None:
+    """After the settings have changed, a range is made into the records that were sent, by the
+    recipe of that time."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\n")
+    parser = ParserSettings(type="regex", pattern=r"(?P<all>.*)")
+    changed = raw(parser=parser)
+    here.kill()
+    here.settings = settings(changed, sample_ranges=20, sample_interval_ms=PERIOD_MS)
+    here.start()
+    here.settle(3)
+    here.kill()
+    here.start()
+    end_period(here)
+    (found,) = samples(here)
+    assert (found.gone, told([found], "logs")) == ("", delivered(here, "logs"))
+
+
+def _delete(here: World) -> None:
+    here.files.delete(A)
+
+
+def _truncate(here: World) -> None:
+    here.files.truncate(A)
+
+
+def _overwrite(here: World) -> None:
+    here.files.overwrite(A, 5, b"X")
+
+
+@pytest.mark.parametrize("change", [_delete, _truncate, _overwrite])
+def test_what_is_not_there_any_more_is_told_as_gone(change: Callable[[World], None]) -> None:
+    """If the range's bytes were deleted, cut off or changed, the sample says so, and has no sums
+    that would differ."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\n")
+    change(here)
+    end_period(here)
+    (found,) = samples(here)
+    assert found.gone
+    assert not found.parts
+    assert (found.first, found.end) == (0, 9)
+
+
+def test_another_program_does_not_tell_what_it_would_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If another version of the program sent the records, this version does not tell sums of the
+    records that it would make."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\n")
+    here.kill()
+    monkeypatch.setattr(program_versions, "program_version", lambda: "another")
+    here.start()
+    end_period(here)
+    (found,) = samples(here)
+    assert "another version" in found.gone
+
+
+def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
+    """A file that cannot be read for a moment is sampled later; one that stays unreadable does not
+    hold up the other samples for ever."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\n")
+    here.kill()
+    here.files.by_path[A].unreadable = True
+    here.start()
+    end_period(here)
+    assert not samples(here)
+    here.files.by_path[A].unreadable = False
+    here.settle(3, 11)
+    assert [x.gone for x in samples(here)] == [""]
+
+    never = world()
+    never.start()
+    write(never, b"INFO one\n")
+    never.kill()
+    never.files.by_path[A].unreadable = True
+    never.start()
+    never.tick(PERIOD_MS / 1000)
+    never.settle(ATTEMPTS_MAX + 1, 11)
+    (found,) = samples(never)
+    assert "Permission denied" in found.gone
+
+
+def test_a_reload_that_draws_nothing_drops_what_is_drawn() -> None:
+    """`sample.ranges: 0` takes effect at once: no range is told any more, and none is left in the
+    state. An audit that does not know samples would call every bucket unknown."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\n")
+    here.reload(world(0).settings)
+    end_period(here)
+    assert not samples(here)
+    here.kill()
+    here.settings = world().settings
+    here.start()
+    end_period(here)
+    assert not samples(here)

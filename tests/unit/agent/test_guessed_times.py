@@ -1,0 +1,121 @@
+"""`skidway agent guess` recognizes the format of times, and which members of JSON lines should not
+become columns. Each proposal is tried on the same file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skidway.agent.commands.proposals import ZONE
+from unit.agent.test_guess import rejects, rows, tried
+
+AT = "2026-11-20T08:00:00+00:00"
+SECONDS = 1795161600
+
+
+@pytest.mark.parametrize(
+    ("time", "format_", "names_zone"),
+    [
+        ("20261120-080000", "%Y%m%d-%H%M%S", False),
+        ("20261120T080000", "%Y%m%dT%H%M%S", False),
+        ("20261120T080000Z", "%Y%m%dT%H%M%S%z", True),
+        ("20261120080000.123456", "%Y%m%d%H%M%S.%f", False),
+        ("2026-11-20 08:00:00 UTC", "%Y-%m-%d %H:%M:%S UTC", True),
+        ("2026-11-20 08:00:00.123 GMT", "%Y-%m-%d %H:%M:%S.%f GMT", True),
+        ("2026/11/20 08:00:00Z", "%Y/%m/%d %H:%M:%S%z", True),
+        ("20.11.2026 08:00:00 +0000", "%d.%m.%Y %H:%M:%S %z", True),
+        ("2026-11-20T08:00:00Z", "rfc3339", True),
+        ("2026-11-20 08:00:00", "rfc3339", False),
+        ("Fri Nov 20 08:00:00 UTC 2026", "%a %b %d %H:%M:%S UTC %Y", True),
+        (str(SECONDS), "epoch", True),
+        (f"{SECONDS}.25", "epoch", True),
+        (f"{SECONDS}000", "epoch_ms", True),
+        (f"{SECONDS}000000", "epoch_us", True),
+        (f"{SECONDS}000000000", "epoch_ns", True),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json", "logfmt"])
+def test_times_are_recognized_however_they_are_written(
+    form: str, time: str, format_: str, names_zone: bool, tmp_path: Path
+) -> None:
+    """Compact times, names of zones after a time, and numbers of seconds, milliseconds,
+    microseconds or nanoseconds are recognized in text, JSON and key=value lines. If times name no
+    zone, `guess` says so."""
+    quoted = json.dumps(time)
+    lines = {
+        "text": f"{time} something & happened",
+        "json": f'{{"level": "info", "time": {quoted}, "n": 1}}',
+        "logfmt": f"time={quoted} level=info n=1",
+    }
+    found, results = tried(tmp_path, f"{lines[form]}\n" * 3)
+    assert found.block["timestamp"] == {"fields": ["time"], "format": format_}
+    assert not rejects(results)
+    assert {each["time"][:19] for each in results} == {AT[:19]}
+    assert (ZONE in found.notes) == (not names_zone)
+
+
+@pytest.mark.parametrize(
+    ("time", "format_"),
+    [("Nov 20 08:00:00", "%b %d %H:%M:%S"), ("Nov  9 08:00:00,5", "%b %d %H:%M:%S,%f"),
+     ("11-20 08:00:00.123", "%m-%d %H:%M:%S.%f")],
+)  # fmt: skip
+def test_times_without_a_year_are_recognized(time: str, format_: str, tmp_path: Path) -> None:
+    """Times without a year are recognized. They get the latest possible year."""
+    found, results = tried(tmp_path, f"[{time}] something & happened\n" * 3)
+    assert found.block["timestamp"]["format"] == format_
+    assert len(rows(results)) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "fields", "format_"),
+    [
+        ({"@meta": {"ts": "2026-11-20T08:00:00Z"}, "n": 1}, "@meta.ts", "rfc3339"),
+        ({"a": {"b": {"time": SECONDS * 1000}}}, "a.b.time", "epoch_ms"),
+        ({"instant": {"epochSecond": SECONDS, "nano": 5}}, "instant.epochSecond", "epoch"),
+        ({"ts": str(SECONDS * 10**9), "a": {"time": 5}}, "ts", "epoch_ns"),
+        ({"time": SECONDS + 0.5}, "time", "epoch"),
+    ],
+)
+def test_times_of_json_are_found_inside_objects(
+    line: dict[str, object], fields: str, format_: str, tmp_path: Path
+) -> None:
+    """If a line has a time only inside an object, `guess` finds it, and the proposed schema and
+    settings read it. Quoted numbers can be times, too."""
+    found, results = tried(tmp_path, f"{json.dumps(line)}\n" * 3)
+    assert found.block["timestamp"] == {"fields": [fields], "format": format_}
+    assert [each["time"][:19] for each in results] == [AT[:19]] * 3
+
+
+def test_members_with_numbers_in_their_names_are_no_columns(tmp_path: Path) -> None:
+    """Members such as `user_123`, which few lines have, go to `_extra` instead of columns, and
+    `guess` says so. Members that most lines have are columns, even with numbers in their names."""
+    lines = [
+        json.dumps({"ts": SECONDS, f"user_{n}": n, "p50": 1, "p95": 2, "p99": 3, f"s{n}_x": n})
+        for n in range(20)
+    ]
+    found, results = tried(tmp_path, "\n".join(lines) + "\n")
+    names = {each["name"] for each in json.loads(found.schema or "")["fields"]}
+    assert names == {"ts", "p50", "p95", "p99", "_extra"}
+    assert [dict(row["_extra"]) for row in rows(results)] == [
+        {f"user_{n}": str(n), f"s{n}_x": str(n)} for n in range(20)
+    ]
+    assert any("Members such as user_0" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_json_and_text_behind_a_time(share: float, tmp_path: Path) -> None:
+    """If some lines of a log have a JSON object after a time and a level, and the other lines have
+    text there, both the members and the text become fields."""
+    lines = [
+        f"2026-11-20T08:00:00Z INFO {json.dumps({'user': n}) if n < share * 50 else 'up {ready}'}"
+        for n in range(50)
+    ]
+    found, results = tried(tmp_path, "\n".join(lines) + "\n")
+    assert found.block["parser"]["json_field"] == "json"
+    assert not rejects(results)
+    made = rows(results)
+    assert [each["text"] for each in made].count("up {ready}") == 50 - share * 50
+    assert sum("user" in dict(each["_extra"]) for each in made) == share * 50
+    assert {each["level"] for each in made} == {"INFO"}

@@ -1,0 +1,68 @@
+"""Tests which modules a starting agent imports, because each import makes the start longer and the
+memory larger."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def imported(code: str) -> set[str]:
+    """The modules that a new process has imported after it ran the code."""
+    code = f"import sys; {code}; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+def test_the_settings_need_no_arrow() -> None:
+    """The command imports the settings before it knows its subcommand. So the settings import
+    neither Arrow, which takes long to load, nor pandas, which Arrow imports."""
+    modules = imported("import skidway.agent.cli, skidway.agent.settings")
+    assert "skidway.agent.settings" in modules
+    assert modules.isdisjoint({"pyarrow", "pandas"})
+
+
+PACKAGES = {
+    "backports", "cramjam", "dateutil", "fastavro", "google_crc32c", "lz4", "numpy",
+    "prometheus_client", "pyarrow", "skidway", "snappy", "urllib3", "watchdog", "yaml",
+}  # fmt: skip
+"""All packages, apart from the standard library, that an agent with raw text may import. Each
+further package makes the agent start later and need more memory.
+"""
+
+OWN = {
+    "skidway.agent.commands", "skidway.agent.parsing.csv_lines", "skidway.agent.parsing.logfmt",
+    "skidway.agent.parsing.key_values", "skidway.agent.parsing.multiline",
+    "skidway.agent.validation.trial", "skidway.audit.collector", "skidway.broker",
+    "skidway.consumer", "skidway.coordination", "skidway.kafka.client.alterations",
+    "skidway.loader", "skidway.schemas.inference", "skidway.schemas.registry",
+}  # fmt: skip
+"""Modules of Skidway that an agent with raw text never uses."""
+
+STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
+"""Modules of the standard library that it never uses, although other packages could import them."""
+
+
+def test_an_agent_with_raw_text_imports_what_it_uses() -> None:
+    """An agent that starts imports Arrow without pandas, even if pandas is installed. It imports no
+    further package, no parser that its sources do not need, and no requests with which people alter
+    a cluster."""
+    arguments = ["agent", "run", "--set", "no.such.setting=1"]  # refused after the imports
+    modules = imported(f"from skidway.cli import main; main({arguments})")
+    assert {"pyarrow", "skidway.agent.program"} <= modules
+    assert modules & (OWN | STANDARD | {"pandas"}) == set()
+    begun = imported("pass")
+    tops = {name.partition(".")[0] for name in modules - begun}
+    own_names = {name for name in tops if not name.startswith(("_", "cython_runtime"))}
+    assert own_names - sys.stdlib_module_names <= PACKAGES
+
+
+def test_arrow_has_its_functions_without_their_documentation() -> None:
+    """The functions of Arrow work, although their documentation is left out."""
+    modules = imported(
+        "from skidway.agent import unneeded; unneeded.leave_out(); "
+        "import pyarrow, pyarrow.compute as pc; "
+        "assert pc.sum(pyarrow.array([1, 2])).as_py() == 3; "
+        "assert pc.match_substring(pyarrow.array(['abc']), 'b', ignore_case=True)[0].as_py()"
+    )
+    assert modules.isdisjoint({"pandas", "pydoc"})

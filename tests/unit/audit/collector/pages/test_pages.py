@@ -1,0 +1,370 @@
+"""Tests the contents of the pages for a prepared site, as view models and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from skidway.audit.collector.pages import risk, words
+from skidway.audit.collector.pages.facts import Facts
+from skidway.audit.collector.pages.hosts import silent_table
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.judgement.hosts import survey
+from skidway.audit.judgement.standing import NOTHING_JUDGED
+from skidway.audit.reports import report
+from skidway.audit.topic.backlog import Backlog, TopicBacklog
+from support.dashboard_site import HOUR, LOST, MINUTE, NOW, POLICY, STATES, UNREAD, Site
+
+Asked = dict[str, Any]
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest) -> TestClient:
+    made: Site = STATES[request.param]()
+    return TestClient(made.dashboard().application())
+
+
+def _json(site: TestClient, path: str) -> Asked:
+    answer = site.get(path)
+    assert answer.status_code == 200, answer.text
+    found: Asked = json.loads(answer.text)
+    return found
+
+
+def in_state(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("site", [name], indirect=True)
+
+
+@in_state("complete")
+def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
+    """The tables of problems are empty, and each of them says so."""
+    found = _json(site, "/index.json")
+    assert found["buckets_overdue"] == 0
+    assert (found["silent_hosts"], found["rejects"]) == ([], [])
+    body = site.get("/").text
+    for said in ("None: 6 expected hosts reported within 3 min.", "No line was rejected."):
+        assert said in body
+    assert 'class="verdict complete"' in body
+
+
+@in_state("incomplete")
+def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
+    """If only the first tiers have some records, the table shows their number and bytes, since when
+    and where they are, and the command for the first tier that lacks them."""
+    [row] = [x for x in _json(site, "/index.json")["at_risk"] if x["what"] == "dc1.orders"]
+    assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
+    assert row["lacking"] == "mirror, hdfs"
+    assert row["bytes"] == 180 * row["records"] > 0
+    assert (row["where"], row["command"]) == ("broker dc1", "skidway mirror status")
+
+
+@in_state("silent")
+def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
+    """A host that has been silent for longer than `silence.ms` is in the table of silent hosts. Its
+    lines are at risk since the time of its last seal."""
+    found = _json(site, "/index.json")
+    [row] = found["silent_hosts"]
+    assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
+    assert row["command"] == "on app3: systemctl start skidway-agent"
+    assert found["at_risk"][0]["what"] == "host app3"
+    assert found["at_risk"][0]["since"] == NOW - 14 * MINUTE - 4_000
+    assert found["at_risk"][0]["bytes"] == "unknown"
+    assert found["at_risk"][0]["command"] == row["command"]
+
+
+@pytest.mark.parametrize(("minutes", "silent"), [(2.9, []), (3.1, ["app3"])])
+def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: list[str]) -> None:
+    """By default, the page names a host three minutes after its agent was last heard."""
+    made = Site(silent={"app3": minutes})
+    site = TestClient(made.dashboard().application())
+    assert [x["host"] for x in _json(site, "/index.json")["silent_hosts"]] == silent
+
+
+def test_a_host_that_does_not_vouch_is_at_risk() -> None:
+    """An agent may still send messages although it cannot deliver its lines. If its newest seal is
+    too old, its lines are at risk."""
+    site = TestClient(Site(held_up={"app5": 9}).dashboard().application())
+    found = _json(site, "/index.json")
+    assert found["silent_hosts"] == []
+    assert (found["at_risk"][0]["what"], found["at_risk"][0]["records"]) == ("host app5", "unknown")
+
+
+def at_risk(made: Site) -> list[Asked]:
+    found = _json(TestClient(made.dashboard().application()), "/index.json")["at_risk"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None:
+    """What an agent told of its unsafe bytes is shown with the time that is left, the host, the
+    file and the command; if the host fell silent since, it may have more of them."""
+    [row] = [x for x in at_risk(Site(backlogs={"app5": UNREAD})) if "app5" in x["what"]]
+    assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
+    assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
+    assert row["where"] == "app5: /var/log/nginx/access.log.6"
+    assert row["command"] == "on app5: skidway agent state show"
+    made = Site(silent={"app3": 14}, backlogs={"app3": UNREAD})
+    [row] = [x for x in at_risk(made) if "app3" in x["what"]]
+    assert (row["left"], row["command"]) == (92 * 60, "on app3: systemctl start skidway-agent")
+    body = TestClient(made.dashboard().application()).get("/").text
+    assert "≥ 48.3 MB" in body
+    assert "1 h 32 min" in body
+
+
+def test_what_is_lost_first_comes_first() -> None:
+    """A known time of loss comes before an unknown one, and the nearest before all others."""
+    soon = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW + MINUTE)
+    gone = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW - MINUTE)
+    never = TopicBacklog("auth", 7, 0, NOW - 50 * MINUTE)
+    backlogs = {"app1": Backlog((never,)), "app2": Backlog((soon,)), "app4": Backlog((gone,))}
+    found = at_risk(Site(mirror_late=9, kept_ms=6 * HOUR, backlogs=backlogs))
+    lost = [(x["what"], x["left"]) for x in found]
+    assert lost[:2] == [("dc1.auth on app4", 0), ("dc1.auth on app2", 60)]
+    assert lost[2] == ("dc1.orders", 6 * 3_600 - 9 * 60 - 20)
+    assert [x[0] for x in lost if x[1] == "not known"] == ["dc1.auth on app1"]
+    assert lost[-1][0] == "dc1.auth on app1"
+
+
+def test_bytes_on_their_way_are_not_at_risk() -> None:
+    """An agent that works always has bytes of the last seconds. They are counted below the table,
+    and have no row, unless they are lost within ten minutes."""
+    told = NOW - 20_000
+    fresh = TopicBacklog("auth", 0, 900, told - 60_000)
+    urgent = TopicBacklog("orders", 0, 900, told - 60_000, NOW + 9 * MINUTE)
+    later = TopicBacklog("nginx", 0, 900, told - 60_000, NOW + 11 * MINUTE)
+    made = Site(backlogs={"app1": Backlog((fresh, urgent, later), 1, 300)})
+    assert [x["what"] for x in at_risk(made) if "app1" in x["what"]] == ["dc1.orders on app1"]
+    body = TestClient(made.dashboard().application()).get("/").text
+    assert "no broker has acknowledged yet: 3 kB on 1 host; 5 agents did not tell." in body
+
+
+@pytest.mark.parametrize("kept_ms", [None, 6 * HOUR])
+def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) -> None:
+    """The time that is left for records in a tier is that of the cluster which alone has them, from
+    the start of the first bucket on."""
+    [row] = [x for x in at_risk(Site(mirror_late=9, kept_ms=kept_ms)) if x["what"] == "dc1.orders"]
+    left = "not known" if kept_ms is None else (kept_ms - 9 * MINUTE - 20_000) // 1_000
+    assert (row["where"], row["left"]) == ("broker dc1", left)
+
+
+def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
+    """If a host vouches too late, but its agent told that all bytes are safe, the page says so."""
+    site = Site(held_up={"app5": 9, "app6": 9}, backlogs={"app5": Backlog()})
+    found = {x["what"]: x["bytes"] for x in at_risk(site)}
+    assert (found["host app5"], found["host app6"]) == ("none told", "unknown")
+
+
+def test_the_newest_loads_say_rows_files_and_duration() -> None:
+    """The page of loads has each of the newest loads that a loader told, the newest first. What an
+    older loader did not tell is `not told`."""
+    site = TestClient(Site(has_recount=True).dashboard().application())
+    found = _json(site, "/loads.json")["newest_loads"]
+    assert [x["load"] for x in found] == [20, 19, 18, 17]
+    newest, *_, oldest = found
+    assert (newest["topic"], newest["time"], newest["seconds"]) == ("dc1.nginx", NOW - MINUTE, 12.5)
+    assert (newest["rows"], newest["rejects"], newest["files"]) == (2_990, 10, 2)
+    assert (newest["rows_per_second"], newest["bytes"]) == (239, 81_300)
+    assert newest["output"] == "hdfs://nn:8020/logs"
+    assert oldest["bytes"] == "not told"
+    assert "12 s" in site.get("/loads").text
+
+
+@in_state("complete")
+def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
+    """A place that has all records of a bucket has the time after the bucket's end at which the
+    history first found them there."""
+    bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
+    body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
+    after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)
+    assert body.count(f"all after {words.duration(after_s)}</span>") == 4
+
+
+@in_state("lost")
+def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient) -> None:
+    """If buckets after a bucket have the same causes, the page and its JSON name the first and the
+    last of them in the command that accepts, and the page says how many they are. The last of them
+    has a command for itself alone."""
+    found = _json(site, "/buckets.json?topic=dc1.nginx")["buckets"]
+    lost = sorted(x["bucket"] for x in found if x["verdict"] == "lost")
+    assert len(lost) > 1
+    times = [report.time_text(x) for x in lost]
+
+    def accept(bucket: int) -> tuple[str, str]:
+        asked = f"topic=dc1.nginx&bucket={bucket}"
+        [said] = {
+            x["accept"]["line"] for x in _json(site, f"/buckets.json?{asked}")["explanations"]
+        }
+        return said, site.get(f"/buckets?{asked}").text
+
+    command, body = accept(lost[0])
+    assert f"dc1.nginx {times[0]} {times[-1]} --reason" in command
+    assert f"{len(times) - 1} bucket" in body
+    assert f"dc1.nginx {times[0]} {times[-1]} --reason" in body
+    command, body = accept(lost[-1])
+    assert f"dc1.nginx {times[-1]} --reason" in command
+    assert "With a second time after the first" in body
+
+
+def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
+    """If a recount found other files than were committed, the first page names the topic, the
+    output, the file and the next command."""
+    made = Site(has_recount=True, copied="copy.parquet")
+    body = TestClient(made.dashboard().application()).get("/").text
+    said = "in hdfs://nn:8020/logs, on etl1, found: copy.parquet. Next: skidway audit why dc1."
+    assert body.count(said) == 1
+
+
+def test_while_the_store_is_rebuilt_no_host_is_called_silent() -> None:
+    """While the collector reads old messages again, it may not have the newest messages of a host
+    yet. So the page names no host as silent or at risk, and does not say that all hosts report."""
+    for rebuilding in (0, 7):
+        evidence = Evidence(rebuilding=rebuilding)
+        hosts = survey(evidence, POLICY, NOW)
+        facts = Facts(NOTHING_JUDGED, {}, evidence, POLICY, NOW, hosts=hosts)
+        tables = silent_table(facts, 9), risk.table(facts)
+        assert [len(x.rows) for x in tables] == ([0, 0] if rebuilding else [6, 6])
+        if rebuilding:
+            assert all(x.empty.startswith("Not known: ") for x in tables)
+
+
+@in_state("warned")
+def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
+    """For each topic with rejects, the page shows the share of rejects, and the newest bucket with
+    rejects, whose page names the host that had most of them."""
+    [row] = _json(site, "/index.json")["rejects"]
+    assert row["topic"] == "dc1.auth"
+    assert 0.02 < row["share"] < 0.03
+    assert row["share_status"] == "warned"
+    newest = NOW // MINUTE * MINUTE - MINUTE
+    assert row["example"] == {"bucket": newest, "rejected": 4}
+    assert row["command"] == "skidway rejected show auth --max 5"
+    page = site.get(f"/buckets?topic=dc1.auth.rejected&bucket={newest - 10 * MINUTE}").text
+    assert "app2" in page.partition("Why, and what next")[2].partition("History")[0]
+    everything = _json(site, "/rejects.json")["rejects"]
+    assert [x["topic"] for x in everything] == ["dc1.auth", "dc1.nginx", "dc1.orders"]
+    assert everything[0]["rejected"] == everything[0]["by_agents"] == 200
+
+
+@in_state("rebuilding")
+def test_while_hours_are_not_judged_nothing_is_green(site: TestClient) -> None:
+    """Until the collector has judged all hours, the page has no green heading, and shows for no
+    topic up to which time it is complete."""
+    body = site.get("/").text
+    assert "31 hours of older buckets not judged yet" in body
+    assert 'class="verdict open"' in body
+    assert {x["complete_until"] for x in _json(site, "/index.json")["freshness"]} == {"not yet"}
+
+
+@in_state("empty")
+def test_an_empty_store_has_every_page(site: TestClient) -> None:
+    """Before the first message, every page says what it is going to show."""
+    for path in ("/", "/?by=day", "/topics", "/hosts", "/loads", "/mirrors", "/rejects", "/search"):
+        answer = site.get(path)
+        assert answer.status_code == 200
+        assert 'class="none"' in answer.text
+    assert "When the first counts arrive" in site.get("/").text
+
+
+@in_state("lost")
+def test_a_lost_bucket_names_file_bytes_and_command(site: TestClient) -> None:
+    """The page of a bucket explains a loss with host, path, bytes, and the command to run next."""
+    path = f"?topic=dc1.nginx&bucket={LOST}"
+    body = site.get(f"/buckets{path}").text
+    for said in ("declared loss", "app4", "/var/log/nginx/access.log", "84,211 to 90,440"):
+        assert said in body
+    assert "Next: <code>skidway audit accept dc1.nginx" in body
+    [said] = _json(site, f"/buckets.json{path}")["explanations"]
+    assert (said["host"], said["path"]) == ("app4", "/var/log/nginx/access.log")
+    assert said["ranges"] == [{"first": 84_211, "end": 90_440}]
+
+
+@in_state("incomplete")
+def test_hosts_with_one_trouble_are_one_cause(site: TestClient) -> None:
+    """If one place lacks the records of all hosts, the page has only one cause for this. The cause
+    in the first tier that lacks records comes first."""
+    body = site.get(f"/buckets?topic=dc1.orders&bucket={NOW // MINUTE * MINUTE - 7 * MINUTE}").text
+    assert body.count('<article class="why') == 2
+    assert body.index("mirror behind") < body.index("load not run")
+    assert "app1: mirror offline is short by" in body
+    assert "and 1 more (the JSON of this page has all)" in body
+
+
+@in_state("complete")
+def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> None:
+    """The page of a bucket shows each tier's records, and how long after its end the bucket was
+    first complete."""
+    body = site.get(f"/buckets?topic=dc1.nginx&bucket={NOW // MINUTE * MINUTE - 20 * MINUTE}").text
+    assert body.count('<span class="count">') == 4
+    assert "First complete 3 min" in body or "First complete 4 min" in body
+
+
+@in_state("incidents")
+def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
+    """A cell of an hour or a day has the gravest verdict of the buckets that somebody should look
+    at. If no topic has buckets in some columns, these are left out, and the next column says how
+    long the gap is."""
+    hours = _json(site, "/index.json?by=hour")["grid"]
+    newest = {x["topic"]: x["verdict"] for x in hours if x["start_ms"] == 1_769_850_000_000}
+    assert newest == {
+        "dc1.auth": "unknown", "dc1.auth.rejected": "unknown", "dc1.nginx": "lost",
+        "dc1.orders": "unknown",
+    }  # fmt: skip
+    assert len({x["start_ms"] for x in hours}) == 24
+    assert "after 1 h without lines" in site.get("/?by=hour").text
+    days = _json(site, "/index.json?by=day")["grid"]
+    assert len({x["start_ms"] for x in days}) == 3
+
+
+@in_state("complete")
+def test_older_hours_are_a_link_away_and_lead_back(site: TestClient) -> None:
+    """The grid links to the columns before and after, so people can reach any hour."""
+    body = site.get("/?by=hour").text
+    older = body.partition('">← Older')[0].rpartition('href="')[2].replace("&amp;", "&")
+    page = site.get(older.partition("#")[0]).text
+    assert "← Older" not in page
+    newer = page.partition('">Newer →')[0].rpartition('href="')[2].replace("&amp;", "&")
+    starts = [x["start_ms"] for x in _json(site, "/index.json?by=hour")["grid"]]
+    again = newer.partition("#")[0].replace("/?", "/index.json?")
+    assert [x["start_ms"] for x in _json(site, again)["grid"]] == starts
+
+
+@in_state("incidents")
+def test_search_finds_topics_hosts_outputs_and_reasons(site: TestClient) -> None:
+    """A text is found in names of topics, hosts and outputs, and in the reasons of buckets."""
+    for text, kind in (
+        ("NGINX", "topic"), ("app3", "host"), ("nn:8020", "sender at hdfs"),
+        ("is short by", "bucket"), ("deleted unread", "bucket"),
+    ):  # fmt: skip
+        found = _json(site, f"/search.json?q={text}")["results"]
+        assert kind in {x["kind"] for x in found}, text
+    assert _json(site, "/search.json?q=nowhere")["results"] == []
+
+
+@in_state("incidents")
+def test_mirrors_and_loads_say_how_many_records_they_lack(site: TestClient) -> None:
+    """The row of a mirror or an output shows how many more records the brokers' counter has
+    counted."""
+    mirrors = {x["topic"]: x["behind"] for x in _json(site, "/mirrors.json")["mirrors"]}
+    assert mirrors["dc1.nginx"] == 0 < mirrors["dc1.orders"]
+    loads = {x["topic"]: x for x in _json(site, "/loads.json")["loads"]}
+    assert loads["dc1.orders"]["behind"] == mirrors["dc1.orders"]
+    assert loads["dc1.orders"]["output"] == "hdfs://nn:8020/logs"
+    assert len(_json(site, "/loads.json")["recounts"]) == 3
+
+
+@in_state("incidents")
+def test_every_table_is_there_as_csv(site: TestClient) -> None:
+    """Every table of every page can be read as CSV, by the table's name."""
+    for path in (
+        "/index.csv?table=at_risk", "/topics.csv", "/hosts.csv", "/hosts.csv?table=senders",
+        "/loads.csv?table=recounts", "/mirrors.csv?table=gaps", "/rejects.csv", "/search.csv?q=app",
+        "/buckets.csv?topic=dc1.nginx", "/index.csv?table=grid&by=hour",
+        f"/buckets.csv?topic=dc1.nginx&bucket={LOST}&table=agents",
+    ):  # fmt: skip
+        answer = site.get(path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].startswith("text/csv")
+        assert "," in answer.text.splitlines()[0]

@@ -1,0 +1,126 @@
+"""The answers of the dashboard are made from editions: what the collector knew after one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.collector.editions import Editions, step_of
+from skidway.audit.collector.judge import Judge
+from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import Announcement, encode
+from support.audit_senders import AGENT, LOGS
+from support.clock import ManualClock
+from support.one_bucket import NOW, POLICY, SIZE, START, count, delta, good
+from support.promises import promise
+
+WINDOW = (START, START + SIZE)
+
+
+class Store:
+    """A collector's store in a file, with a judge and two connections for editions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / DATABASE
+        self.ledger, self.clock = Ledger(self.path), ManualClock(NOW)
+        self.readers = [Ledger(self.path), Ledger(self.path)]
+        self.judge = Judge(self.ledger, lambda: POLICY, self.clock)
+        self.editions = Editions(self.readers, self.ledger.checkpoint)
+        self._number = 3
+
+    def late(self, records: int = 1) -> None:
+        """One more line of the bucket arrives late."""
+        self._number += 1
+        self.ledger.take([encode(delta(AGENT, self._number, count(records)))])
+
+    def publish(self) -> bool:
+        return self.editions.publish(step_of(self.judge, self.judge.step(), self.clock.time_ms()))
+
+    def status(self) -> Status:
+        with self.editions.newest() as edition:
+            [verdict] = edition.verdicts(WINDOW, None)[0]
+            return verdict.status
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path)
+    made.ledger.take(map(encode, good()))
+    yield made
+    for each in (made.ledger, *made.readers):
+        each.close()
+
+
+@promise("6 complete")
+def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
+    """Counts that arrive after a step are not compared with the evidence of the step. The next
+    edition has both."""
+    assert store.publish()
+    assert store.status() is Status.COMPLETE
+    store.late()
+    assert store.status() is Status.COMPLETE
+    with store.editions.newest() as edition:
+        [standing] = edition.step.standing.topics
+        assert standing.by_status == {Status.COMPLETE: 1}
+    assert store.publish()
+    assert store.status() is not Status.COMPLETE
+
+
+def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
+    """The evidence and the verdicts of an edition are those that are read from the whole store, for
+    any window and any topics."""
+    store.late()
+    store.publish()
+    with store.editions.newest() as edition:
+        for window in (FOREVER, WINDOW, (0, START), (0, 0)):
+            for topics in (None, [LOGS.topic], ["another"]):
+                expected = store.ledger.evidence(window, topics)
+                assert edition.evidence(window, topics) == expected, (window, topics)
+        long, _ = edition.verdicts(FOREVER, None)
+        assert [x.short() for x in long] == edition.short_verdicts(FOREVER, None)
+
+
+def test_publishing_does_not_wait_for_answers(store: Store) -> None:
+    """While an answer is made from an edition, the next edition is published, and the answer still
+    sees the store as it was. If both connections are in use, the edition is left out."""
+    store.publish()
+    with store.editions.newest() as first:
+        store.late()
+        assert store.publish()
+        assert first.verdicts(WINDOW, None)[0][0].status is Status.COMPLETE
+        with store.editions.newest() as second:
+            assert second is not first
+            assert second.verdicts(WINDOW, None)[0][0].status is not Status.COMPLETE
+            assert not store.publish()
+    assert store.publish()
+
+
+def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
+    """An edition keeps SQLite's log from being used anew only until the next edition."""
+    log, sizes = store.path.with_name(f"{store.path.name}-wal"), []
+    for _ in range(40):
+        for _ in range(10):
+            store.late()
+        assert store.publish()
+        sizes.append(log.stat().st_size)
+    assert max(sizes[20:]) <= max(sizes[:10])
+
+
+@promise("6 doublings")
+def test_a_file_that_a_second_agent_announces_is_known_at_once(store: Store) -> None:
+    """What is known of files is kept from one step to the next. But if another agent announces a
+    file, the next step knows that its lines may be doubled."""
+    found = []
+    for agent in (7, 8):
+        said = Announcement(
+            5, agent, agent * 10, "web1", "/var/log/a", 1, 2, b"f" * 32, 1024, LOGS, born_ns=3
+        )
+        store.ledger.take([encode(said)])
+        found.append(store.ledger.evidence_without_counts().topic(LOGS).rereadings)
+        assert found[-1] == store.ledger.evidence((0, 0)).topic(LOGS).rereadings
+    assert not found[0]
+    assert found[1]

@@ -1,0 +1,277 @@
+"""Tests which bucket `skidway audit why` explains, what it prints, and with which status it
+ends."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.audit.commands.first_line import FirstLines, line_of_file
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.explanation.explanation import ByteRange, Explanation
+from skidway.audit.explanation.next_command import NextCommand
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic import messages
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Heartbeat, Message, Range, Tier
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.cli.commands import main
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
+from support.clock import ManualClock
+from support.one_bucket import (
+    HDFS,
+    LATENESS,
+    LOSS,
+    MIRROR,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    seal,
+)
+
+NOW = START + 3 * SIZE
+AGO = "http://127.0.0.1:1"  # nobody listens there
+
+Why = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Why:
+    """Runs the command on a store with these messages."""
+
+    def run(
+        said: list[Message], *options: str, now: int = NOW, topic: tuple[str, ...] = ("dc1.logs",)
+    ) -> tuple[int, Any]:
+        store = tmp_path / "store"
+        store.mkdir(exist_ok=True)
+        ledger = Ledger(store / DATABASE)
+        ledger.take(map(messages.encode, said), now_ms=now)
+        ledger.close()
+        monkeypatch.setattr("skidway.audit.commands.why.SystemClock", lambda: ManualClock(now))
+        config = tmp_path / "audit.yml"
+        config.write_text(
+            f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\nlateness.ms: {LATENESS}\n"
+        )
+        away = ["--collector", AGO, "--agent-health", f"{AGO}/health"]
+        named = ["--config", str(config), *away, *topic]
+        status = main(["audit", "why", *named, *options])
+        out = capsys.readouterr()
+        return status, json.loads(out.out) if "--json" in options else out.out + out.err
+
+    return run
+
+
+def short(bucket: int, number: int) -> list[Message]:
+    """The messages about another bucket, of which the output lacks two records."""
+    parts = {"ranges": (Range(LOGS, 0, 10, 20),)}
+    return [
+        delta(AGENT, number, count(bucket=bucket)),
+        *(delta(x, 2, count(bucket=bucket), **parts) for x in (BROKER, MIRROR)),
+        delta(HDFS, 2, count(3, bucket=bucket)),
+        seal(AGENT, number + 1, NOW, number),
+    ]
+
+
+def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> None:
+    """Without the argument BUCKET, the command explains the oldest overdue bucket, says how many
+    other overdue buckets there are, and ends with status 1."""
+    status, said = why([*good(), *short(START + SIZE, 3)], "--json")
+    [bucket] = said["buckets"]
+    assert (status, said["others"], bucket["bucket"]) == (1, 0, "1970-01-01T00:11:00Z")
+    [cause] = bucket["causes"]
+    assert (cause["cause"], cause["tier"], cause["host"]) == ("load not run", "hdfs", "l1")
+    assert cause["offsets"] == [{"partition": 0, "first": 10, "end": 20}]
+    assert cause["command"] == {"host": "l1", "line": "skidway load run"}
+    status, text = why(
+        [],
+    )
+    assert "dc1.logs 1970-01-01T00:11:00Z is incomplete." in text
+    assert "next:  on l1: skidway load run" in text
+    assert "covers all causes" not in text
+
+
+def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
+    """The bucket of a topic is the one that `why TOPIC` explains, with its gravest cause, the next
+    command, and the number of other buckets. A topic without such a bucket is not named."""
+    said = [*good(), *short(START + SIZE, 3)]
+    status, text = why(said, topic=())
+    assert status == 1
+    assert "on l1: skidway load run" in text
+    assert "skidway audit why TOPIC explains" in text
+    bucket_ms = START + 4 * SIZE
+    lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)
+    later = delta(AGENT, 5, count(bucket=bucket_ms), losses=(lost,))
+    status, found = why([later], "--json", topic=(), now=NOW + 4 * SIZE)
+    [row] = found["topics"]
+    assert (status, row["topic"], row["bucket"]) == (1, "dc1.logs", "1970-01-01T00:14:00Z")
+    assert (row["verdict"], row["others"]) == ("lost", 1)
+    assert row["cause"]["cause"] == "declared loss"
+
+
+def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
+    """If no bucket needs a look, the command says so, with status 0."""
+    status, text = why(good(), topic=())
+    assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
+
+
+def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
+    """If the named bucket is complete, the command explains nothing and ends with status 0,
+    whatever the verdicts on other buckets are."""
+    said = [*good(), *short(START + SIZE, 3)]
+    status, document = why(said, "1970-01-01T00:10:30Z", "--json")
+    assert (status, document["buckets"][0]["causes"], document["others"]) == (0, [], 0)
+
+
+def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
+    """Between two loads there are always buckets that lack only rows. The command explains such a
+    bucket only if no other bucket has another cause."""
+    bucket_ms = START + 4 * SIZE
+    lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)
+    later = delta(AGENT, 5, count(bucket=bucket_ms), losses=(lost,))
+    status, said = why([*good(), *short(START + SIZE, 3), later], "--json", now=NOW + 4 * SIZE)
+    [bucket] = said["buckets"]
+    assert (status, said["others"], said["alike"]) == (1, 1, 0)
+    assert bucket["bucket"] == "1970-01-01T00:14:00Z"
+    assert bucket["causes"][0]["cause"] == "declared loss"
+
+
+def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
+    """If the counts of a silent host are missing, and other tiers have more records than it
+    counted, the text names the cause, the place and the command once, below all reasons."""
+    said = [
+        delta(AGENT, 1, count(3)),
+        *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
+    ]
+    status, text = why(said, "1970-01-01T00:10:00Z", now=NOW + 100 * SIZE)
+    assert status == 1
+    assert text.count("  host silent: ") > 1
+    assert text.count("next:  on web1: systemctl start skidway-agent") == 1
+    assert text.count("No message of the host's agent arrives") == 1
+
+
+def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) -> None:
+    """An acceptance covers all causes of a bucket, even missing rows that the next load would
+    bring. So if a bucket has several causes, the text says that you should run the other commands
+    first."""
+    advice = "An acceptance covers all causes of the bucket: run the other commands first."
+    said = [*good()[:3], delta(HDFS, 1, count(3)), delta(AGENT, 2, losses=(LOSS,))]
+    _, text = why([*said, seal(AGENT, 3, NOW, 2)])
+    assert "declared loss: " in text
+    assert advice in text
+
+
+def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> None:
+    """If a loss concerns several successive buckets, one command accepts all of them. The command
+    names the first and the last of them. The series ends before a bucket with another cause."""
+    buckets = [START + at * SIZE for at in range(4)]
+    lost = replace(LOSS, from_bucket=START, to_bucket=buckets[2])
+    counts = [count(bucket=x) for x in buckets]
+    said = [
+        delta(AGENT, 1, *counts, losses=(lost,)),
+        *(delta(x, 1, *counts) for x in (MIRROR, HDFS)),
+        delta(BROKER, 1, *counts[:3], count(4, bucket=buckets[3])),
+        seal(AGENT, 2, NOW + SIZE * 2, 1),
+    ]
+    status, document = why(said, "--json", now=NOW + SIZE * 2)
+    [bucket] = document["buckets"]
+    assert (status, document["others"], document["alike"]) == (1, 3, 2)
+    line = bucket["causes"][0]["accept"]["line"]
+    assert line.startswith(
+        "skidway audit accept dc1.logs 1970-01-01T00:10:00Z 1970-01-01T00:12:00Z --reason "
+    )
+    assert bucket["causes"][0]["command"]["line"] == line
+    _, text = why([], now=NOW + SIZE * 2)
+    assert "3 other buckets need a look, too. 2 of them have the same causes" in text
+
+
+def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
+    """If every bucket is complete and a recount found other files, the command says this once, and
+    names no bucket."""
+    bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
+    status, text = why([*good(), bad])
+    assert status == 1
+    assert text.startswith("The output has other rows of dc1.logs than were counted.\n")
+    assert text.count("copy.parquet") == 1
+    assert "move copies away" in text
+    assert " is complete" not in text
+
+
+def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why) -> None:
+    """If a bucket has only a warning, its heading says that there is a warning."""
+    counted = Count(REJECTED, 7, START, SIZE, 5, 10, 1)
+    ranges = (Range(REJECTED, 0, 0, 5),)
+    tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
+    said = [
+        delta(AGENT, 3, counted),
+        *(delta(x, 1 if x.tier is Tier.HDFS else 2, counted, ranges=ranges) for x in tiers),
+        seal(AGENT, 4, NOW, 3),
+    ]
+    status, text = why([*good(), *said])
+    assert status == 1
+    assert "dc1.logs.rejected 1970-01-01T00:10:00Z is complete, with a warning." in text
+
+
+def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> None:
+    """A silent host counts nothing, so no counted bucket shows its silence. So if every bucket is
+    complete, the command also judges the newest bucket that is due."""
+    later = NOW + 200_000
+    heard = [Heartbeat(x, 1, later) for x in (BROKER, MIRROR, HDFS)]
+    status, document = why([*good(), *heard], "--json", now=later)
+    [bucket] = document["buckets"]
+    assert [x["cause"] for x in bucket["causes"]] == ["host silent"]
+    assert bucket["causes"][0]["host"] == "web1"
+    assert status == 1
+
+
+def test_if_all_is_well_it_says_so(why: Why) -> None:
+    """If every bucket is complete and no host is silent, the status is 0."""
+    heard = [Heartbeat(x, 1, NOW) for x in (BROKER, MIRROR, HDFS)]
+    status, text = why([*good(), seal(AGENT, 3, NOW, 2), *heard])
+    assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
+
+
+def test_an_unknown_topic_is_refused(why: Why) -> None:
+    """If no message mentions the topic, the command ends with status 2."""
+    assert why([Heartbeat(BROKER, 0, NOW)])[0] == 2
+
+
+def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> None:
+    """The command reads the first missing line, at its position, from the file with the inode that
+    the agent announced, because a new file at the same path has other lines."""
+    path = tmp_path / "app.log"
+    path.write_text("one\ntwo\nthree\n")
+    inode = os.stat(path).st_ino
+    assert line_of_file(path, 4, inode) == "two"
+    path.rename(tmp_path / "app.log.1")
+    path.write_text("new\nlines\nof another\n")
+    assert line_of_file(path, 4, inode) == "two"
+    (tmp_path / "app.log.1").unlink()
+    assert line_of_file(path, 4, inode) is None
+    assert line_of_file(path, 10_000, None) is None
+
+
+def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
+    """If two agents read a file, the first doubled line is the first line of the file. The command
+    can read it only on the file's host."""
+    path = tmp_path / "app.log"
+    path.write_text("one\ntwo\n")
+    found = Explanation(
+        Cause.READ_TWICE, Tier.AGENT, agent=7, host=socket.gethostname(), path=str(path),
+        ranges=(ByteRange(0, None),), status=Status.UNKNOWN, words="", command=NextCommand("", ""),
+    )  # fmt: skip
+    lines = FirstLines(argparse.Namespace(), None, {})
+    line = lines.of(LOGS, found)
+    assert line is not None
+    assert line.document() == {"kind": "doubled", "where": f"{path} at byte 0", "text": "one"}
+    assert lines.of(LOGS, replace(found, host="elsewhere")) is None

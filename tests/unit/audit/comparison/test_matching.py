@@ -1,0 +1,243 @@
+"""Joins lines of files and records of a topic, without a broker."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.comparison import lines, matching, reports
+from skidway.audit.comparison.lines import may_have_been
+from skidway.audit.comparison.matching import Fate, Records, Result
+from skidway.audit.comparison.shapes import Shipped
+from skidway.errors import UsageError
+
+TEXTS = [f"line {number:02}" for number in range(10)]
+
+
+class Log:
+    """Files of one log, and the records that a shipper sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, str(folder / "app.log")
+        self.records: list[Shipped] = []
+        self._written = 0
+
+    def write(self, texts: Sequence[str], name: str = "app.log") -> None:
+        path = self.folder / name
+        data = "".join(f"{text}\n" for text in texts).encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        self._written += 1
+        os.utime(path, (self._written, self._written))
+
+    def ship(self, texts: Sequence[str], *, begin: int = 0, places: bool = True) -> None:
+        """Sends lines that follow each other in a file, from byte `begin` on."""
+        for text in texts:
+            path, offset = (self.path, begin) if places else (None, None)
+            self.records.append(Shipped("web7", path, offset, text.encode()))
+            begin += len(text) + 1
+
+    def compare(self, *, is_whole: bool = True) -> Result:
+        files = [lines.read(path) for path in lines.files_of([f"{self.folder}/*"])]
+        records = Records("web7.example.com", [each.path for each in files])
+        for at, each in enumerate(self.records):
+            records.add(each, 0, at)
+        return matching.compare(files, records, is_whole=is_whole)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path)
+
+
+def spans(result: Result) -> list[tuple[Fate, int, int, int]]:
+    return [(each.fate, each.first, each.end, each.lines) for each in result.spans]
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
+    """If every line has one record, the comparison is good, whether or not the records have offsets
+    in the file."""
+    log.write(TEXTS)
+    log.ship(TEXTS, places=places)
+    result = log.compare()
+    assert spans(result) == []
+    assert reports.is_good(result)
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool) -> None:
+    """A line without a record is missing if a later line was shipped, and otherwise not shipped
+    yet. A line with two records is doubled, and the result names the place of the surplus
+    record."""
+    log.write(TEXTS)
+    log.ship(TEXTS[:3], places=places)
+    log.ship(TEXTS[2:3], begin=16, places=places)
+    log.ship(TEXTS[5:8], begin=40, places=places)
+    result = log.compare()
+    assert spans(result) == [
+        (Fate.DOUBLED, 16, 24, 1),
+        (Fate.MISSING, 24, 40, 2),
+        (Fate.NOT_YET, 64, 80, 2),
+    ]
+    assert result.spans[0].place == (0, 3)
+    assert (result.files[0].extra, result.unknown) == (1, 0)
+    assert not reports.is_good(result)
+
+
+def test_equal_lines_are_counted(log: Log) -> None:
+    """A line that is in the file three times needs three records. If the records have no offsets in
+    the file, the last of the equal lines counts as missing."""
+    log.write(["start", "same", "same", "same", "stop"])
+    log.ship(["start", "same", "same", "stop"], places=False)
+    assert spans(log.compare()) == [(Fate.MISSING, 16, 21, 1)]
+
+
+def test_the_rest_of_a_rotated_file_is_missing(log: Log) -> None:
+    """Lines at the end of a rotated file are not "not shipped yet" if the shipper has already sent
+    lines of a newer file of the log."""
+    log.write(TEXTS, "app.log.2.gz")
+    log.write(["x1", "x2"], "app.log.1")
+    log.write(["y1", "y2"])
+    log.ship(TEXTS[:8])
+    log.ship(["x1"])
+    result = log.compare()
+    assert spans(result) == [
+        (Fate.MISSING, 64, 80, 2),
+        (Fate.NOT_YET, 3, 6, 1),
+        (Fate.NOT_YET, 0, 6, 2),
+    ]
+
+
+def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> None:
+    """A whole file is missing if lines of a newer file were shipped."""
+    log.write(TEXTS, "app.log.1")
+    log.write(["y1"])
+    log.ship(["y1"])
+    assert spans(log.compare()) == [(Fate.MISSING, 0, 80, 10)]
+    assert spans(log.compare(is_whole=False)) == [(Fate.NOT_COMPARED, 0, 80, 10)]
+
+
+def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> None:
+    """If not all records were read, lines before the first shipped line do not count as missing."""
+    log.write(TEXTS)
+    log.ship(TEXTS[4:], begin=32)
+    assert spans(log.compare(is_whole=False)) == [(Fate.NOT_COMPARED, 0, 32, 4)]
+    assert spans(log.compare()) == [(Fate.MISSING, 0, 32, 4)]
+
+
+def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
+    """If the record at a line's place has another text (for example a cut text), the line counts as
+    changed."""
+    log.write(TEXTS)
+    log.ship([*TEXTS[:4], "line 0?", *TEXTS[5:]])
+    result = log.compare()
+    assert spans(result) == [(Fate.CHANGED, 32, 40, 1)]
+    assert (result.spans[0].place, result.unknown) == ((0, 4), 0)
+
+
+def test_records_of_others_are_left_out(log: Log) -> None:
+    """Records of other hosts and of other files are not joined with lines of these files, even if
+    they have the same text and offset."""
+    log.write(TEXTS[:1])
+    files = [lines.read(log.path)]
+    records = Records("web7", [log.path])
+    records.add(Shipped("web8", log.path, 0, TEXTS[0].encode()), 0, 0)
+    records.add(Shipped("web7", "/elsewhere/app.log", 0, TEXTS[0].encode()), 0, 1)
+    records.add(None, 0, 2)
+    result = matching.compare(files, records, is_whole=True)
+    assert (records.other_hosts, records.other_files, records.shapeless) == (1, 1, 1)
+    assert not reports.is_good(result)
+    assert next(reports.sentences(result, records, 5)).startswith("Nothing was compared")
+
+
+def test_generations_with_equal_lines_at_equal_places(log: Log) -> None:
+    """If two generations of a log begin with the same line, each of the two lines needs its own
+    record."""
+    log.write(["header", "a"], "app.log.1")
+    log.write(["header", "b"])
+    log.ship(["header", "a"])
+    log.ship(["header", "b"])
+    assert spans(log.compare()) == []
+    log.records.pop(0)
+    (span,) = log.compare().spans
+    assert (span.fate, span.first, span.lines) == (Fate.MISSING, 0, 1)
+
+
+def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
+    """Shippers leave out empty lines, and an unfinished line may still grow."""
+    (log.folder / "app.log").write_bytes(b"a\n\n\r\nb\r\nunfinished")
+    log.ship(["a"])
+    log.ship(["b"], begin=5)
+    assert spans(log.compare()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "shipped", "may"),
+    [
+        ("/l/app.log", "/l/app.log", True),
+        ("/l/app.log.1", "/l/app.log", True),
+        ("/l/app.log.2.gz", "/l/app.log", True),
+        ("/l/app.log-20260131", "/l/app.log", True),
+        ("/l/app-20260131.log", "/l/app.log", True),
+        ("/l/app-20260131.log.xz", "/l/app.log", True),
+        ("/l/app.log", "/l/app.log.1", False),
+        ("/l/apple.log", "/l/app.log", False),
+        ("/m/app.log", "/l/app.log", False),
+        ("/l/other.log", "/l/app.log", False),
+    ],
+)
+def test_names_of_rotated_files(path: str, shipped: str, may: bool) -> None:
+    """A file may have had another path before a rotation."""
+    assert may_have_been(path, shipped) is may
+
+
+def test_the_files_of_patterns(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns match regular files. The result has each file once, with its absolute path, the
+    oldest file first."""
+    log.write(TEXTS, "app.log.1")
+    log.write(TEXTS)
+    (log.folder / "app.log.link").symlink_to(log.path)
+    (log.folder / "app.log.gone").symlink_to("nothing")
+    (log.folder / "app.log.d").mkdir()
+    monkeypatch.chdir(log.folder)
+    assert lines.files_of(["app.log*", "app.log"]) == [f"{log.path}.1", log.path]
+
+
+def test_files_are_bounded(log: Log) -> None:
+    """A pattern without files, and files with too many lines, are refused."""
+    log.write(TEXTS)
+    with pytest.raises(UsageError, match="more than"):
+        lines.read(log.path, room=9)
+    with pytest.raises(UsageError, match="no file has a path like"):
+        lines.files_of(["/nowhere/*"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_injected_is_found(log: Log, seed: int) -> None:
+    """If random lines (some of them equal) are lost or doubled at random, the comparison finds
+    exactly these lines."""
+    chance = random.Random(seed)
+    texts = [f"{chance.choice('ab')} {chance.randrange(40)}" for _ in range(200)]
+    log.write(texts)
+    times = [chance.choice([1, 1, 1, 1, 0, 2, 3]) for _ in texts[:-1]] + [1]
+    begins = [sum(len(text) + 1 for text in texts[:at]) for at in range(len(texts))]
+    for at, text in enumerate(texts):
+        for _ in range(times[at]):
+            log.ship([text], begin=begins[at])
+    chance.shuffle(log.records)
+    found: Counter[Fate] = Counter()
+    result = log.compare()
+    for each in result.spans:
+        found[each.fate] += each.lines
+        inside = [at for at, begin in enumerate(begins) if each.first <= begin < each.end]
+        wanted = {Fate.MISSING: {0}, Fate.DOUBLED: {2, 3}}[each.fate]
+        assert {times[at] for at in inside} <= wanted
+    assert found[Fate.MISSING] == times.count(0)
+    assert found[Fate.DOUBLED] == times.count(2) + times.count(3)
+    assert result.files[0].extra == times.count(2) + 2 * times.count(3)

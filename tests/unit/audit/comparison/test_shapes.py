@@ -1,0 +1,65 @@
+"""Reads records of shippers. The records have the fields that the documentation of each shipper
+names; no shipper runs in these tests (tests/conformance/shippers runs rsyslog)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skidway.audit.comparison.shapes import SHAPES, Shape, Shipped
+
+LINE = "GET /help 200"
+FILEBEAT = {
+    "@timestamp": "2026-01-31T10:00:00.000Z",
+    "@metadata": {"beat": "filebeat", "type": "_doc", "version": "8.10.0"},
+    "log": {"offset": 81920, "file": {"path": "/var/log/app.log"}},
+    "message": LINE,
+    "input": {"type": "filestream"},
+    "host": {"name": "web7"},
+    "agent": {"name": "web7", "type": "filebeat"},
+}
+VECTOR = {
+    "file": "/var/log/app.log", "host": "web7", "message": LINE, "offset": 81920,
+    "source_type": "file", "timestamp": "2026-01-31T10:00:00Z",
+}  # fmt: skip
+FLUENT_BIT = {"@timestamp": 1769853600.0, "path": "/var/log/app.log", "log": LINE}
+RSYSLOG = {"host": "web7", "path": "/var/log/app.log", "offset": "81920", "message": LINE}
+
+
+@pytest.mark.parametrize(
+    ("shape", "document", "host", "offset"),
+    [
+        ("filebeat", FILEBEAT, "web7", 81920),
+        ("vector", VECTOR, "web7", 81920),
+        ("fluent-bit", FLUENT_BIT, None, None),
+        ("rsyslog", RSYSLOG, "web7", 81920),
+    ],
+)
+def test_the_documented_fields_are_read(
+    shape: str, document: dict[str, object], host: str | None, offset: int | None
+) -> None:
+    """A record in the shape that a shipper's documentation describes yields host, path, first byte
+    and line."""
+    expected = Shipped(host, "/var/log/app.log", offset, LINE.encode())
+    assert SHAPES[shape].shipped(json.dumps(document).encode()) == expected
+
+
+def test_a_value_may_be_the_line() -> None:
+    """In the shape `text`, the value is the line, with or without a line terminator."""
+    assert SHAPES["text"].shipped(b"a line\r\n") == Shipped(None, None, None, b"a line")
+
+
+def test_fields_may_have_other_names() -> None:
+    """The caller can give other names for the fields of a shape. An empty name means that the
+    records do not have the field."""
+    shape = SHAPES["vector"].with_names({"text": "log.original", "offset": "", "path": None})
+    assert shape == Shape("log.original", "file", None, "host")
+    value = json.dumps({"log.original": "x", "file": "/f"}).encode()
+    assert shape.shipped(value) == Shipped(None, "/f", None, b"x")
+
+
+@pytest.mark.parametrize("value", [None, b"no json", b"[]", b"{}", b'{"message": 5}', b"\xff"])
+def test_values_without_the_shape(value: bytes | None) -> None:
+    """A value that does not have the shape yields nothing."""
+    assert SHAPES["vector"].shipped(value) is None

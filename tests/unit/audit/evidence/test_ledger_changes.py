@@ -1,0 +1,71 @@
+"""The ledger says which buckets have changed, so that only these buckets are judged again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.messages import Delta, Heartbeat, encode
+from support.audit_senders import AGENT, LOGS, OTHER
+from support.promises import promise
+
+
+def _delta(number: int, *counts: Count) -> bytes:
+    return encode(Delta(AGENT, number, 5, counts=counts))
+
+
+def test_a_bucket_has_changed_once() -> None:
+    """After a bucket's counts have changed, the next call of `changed_buckets` names the bucket
+    once. It does not matter whether records were counted for the first time, were added, or were
+    left out by a rule. A repeated message changes nothing."""
+    ledger = Ledger()
+    assert ledger.changed_buckets() is None  # earlier changes are unknown
+    ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
+    found = ledger.changed_buckets()
+    assert found is not None
+    assert found.changed == {LOGS: {(0, 9)}, OTHER: {(9, 9)}}
+    ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
+    ledger.take([encode(Heartbeat(AGENT, 1, 9))])
+    assert ledger.changed_buckets() == ({}, {})
+    rules = (Filtered("drop", 1, 1),)
+    ledger.take([_delta(2, Count(LOGS, 7, 0, 9, 0, 0, 0, previous=1, filtered=rules))])
+    assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
+
+
+@promise("6 complete")
+def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
+    """The ledger takes several deltas with left-out records of one bucket, even if nobody calls
+    `changed_buckets` in between."""
+    ledger, rules = Ledger(), (Filtered("drop", 1, 1),)
+    ledger.changed_buckets()
+    for number in range(1, 5):
+        count = Count(LOGS, 7, 0, 9, 1, 1, 1, previous=number - 1, filtered=rules)
+        ledger.take([_delta(number, count)])
+        if number == 3:
+            assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
+    assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
+    tallies = ledger.tallies(LOGS, (0, 9))
+    assert tallies is not None
+    assert list(tallies.filtered.values()) == [[Filtered("drop", 4, 4)]]
+
+
+def test_deleted_buckets_are_gone() -> None:
+    """The ledger distinguishes deleted buckets from changed buckets."""
+    ledger = Ledger()
+    ledger.changed_buckets()
+    ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(LOGS, 7, 9, 9, 1, 1, 1))])
+    ledger._connection.execute("DELETE FROM tallies WHERE bucket = 9")
+    assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {LOGS: {(9, 9)}})
+
+
+def test_what_another_connection_writes_may_change_every_bucket(tmp_path: Path) -> None:
+    """If another connection wrote to the database, the ledger does not know which buckets have
+    changed."""
+    ledger, other = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "a.db")
+    ledger.changed_buckets()
+    assert ledger.changed_buckets() == ({}, {})
+    other.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1))])
+    assert ledger.changed_buckets() is None
+    assert ledger.changed_buckets() == ({}, {})
+    assert ledger.buckets() == {LOGS: {(0, 9)}}

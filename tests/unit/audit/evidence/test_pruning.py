@@ -1,0 +1,141 @@
+"""Tests which old data the ledger deletes, and which it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skidway.audit.collector.pruning import AGAIN_S, CLOCK_S, OldBuckets
+from skidway.audit.evidence.evidence import SealNote
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import BucketTallies
+from skidway.audit.judgement.acceptances import Signature, acceptances
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import (
+    Certainty,
+    Delta,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    Tier,
+    encode,
+)
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.kafka.source import Source
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
+from support.clock import ManualClock
+from support.promises import promise
+
+LATE = 1 << 50
+_POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+
+
+def _seal(number: int) -> Message:
+    return Seal(AGENT, number, number, (SealedTopic(LOGS, number, number - 1),))
+
+
+def _loss(number: int) -> Message:
+    loss = Loss(LOGS, 7, 1, 0, None, Certainty.LOST, "gone", None, None)
+    return Delta(AGENT, number, number, losses=(loss,))
+
+
+def _ledger(*said: Message) -> Ledger:
+    ledger = Ledger()
+    ledger.take([encode(x) for x in said])
+    return ledger
+
+
+def _seals(ledger: Ledger) -> list[int]:
+    notes: list[SealNote] = ledger.evidence().topic(LOGS).seals[7]
+    return [x.number for x in notes]
+
+
+@promise("6 pruning")
+def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
+    """The ledger deletes old seals, but not the newest seals of an agent. So if the agent declares
+    a loss later, the ledger still has the last seal before the loss, and the loss concerns no more
+    buckets than without the deletion."""
+    said = [_seal(number) for number in range(1, 200)]
+    ledger, other = Ledger(tmp_path / DATABASE), _ledger(*said)
+    ledger.take([encode(x) for x in said])
+    ledger.prune([], LATE)
+    ledger.close()
+    ledger = Ledger(tmp_path / DATABASE)  # no seals are in memory
+    for each in (ledger, other):
+        each.take([encode(_loss(200)), encode(_seal(201))])
+    assert _seals(ledger) == _seals(other) == [1, 199, 201]
+
+
+@promise("6 pruning")
+def test_the_seals_around_an_earlier_loss_are_kept() -> None:
+    """All seals of an agent that declared a loss are kept, because the verdicts on many buckets
+    depend on the last seal before the loss."""
+    said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
+    ledger = _ledger(*said)
+    ledger.prune([], LATE)
+    assert _seals(ledger) == [1, 99, 299]
+
+
+@promise("6 pruning")
+def test_a_message_that_is_read_again_after_its_number_was_settled_changes_nothing() -> None:
+    """If an old message whose digest was deleted comes again, the ledger recognizes it."""
+    said = [_seal(number) for number in range(1, 300)]
+    ledger = _ledger(*said)
+    ledger.prune([], LATE)
+    assert ledger.settled == 1
+    before = ledger.evidence()
+    ledger.take([encode(x) for x in said])
+    assert ledger.evidence() == before
+
+
+@promise("6 pruning")
+def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
+    """Between the judgement of an old bucket and its deletion, a late line may come. Then the
+    ledger keeps the bucket with all of its counts."""
+    ledger = _ledger(Delta(AGENT, 1, 1, counts=(Count(LOGS, 7, 0, 60_000, 5, 5, 5),)))
+    tallies = ledger.evidence().topic(LOGS).tallies[0, 60_000]
+    assert isinstance(tallies, BucketTallies)
+    old = OldBucket(LOGS, 0, 60_000, digest_of(tallies.columns))
+    late = Delta(AGENT, 2, 2, counts=(Count(LOGS, 7, 0, 60_000, 1, 1, 1, previous=1),))
+    ledger.take([encode(late)])
+    assert ledger.prune([old], LATE) == 0
+    topic = ledger.evidence().topic(LOGS)
+    assert (len(topic.tallies), topic.pruned) == (1, set())
+    changed = topic.tallies[0, 60_000]
+    assert isinstance(changed, BucketTallies)
+    assert ledger.prune([old._replace(digest=digest_of(changed.columns))], LATE) == 1
+    topic = ledger.evidence().topic(LOGS)
+    assert (topic.tallies, topic.pruned) == ({}, {(0, 60_000)})
+
+
+@promise("6 pruning")
+def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
+    """Half of a bucket's lines were rejected, and nobody has accepted this. So the ledger keeps the
+    old bucket, because without it the warning would say that all lines were rejected. After a
+    person has accepted the warning, both buckets can be deleted."""
+    ledger, clock = Ledger(), ManualClock()
+    now_ms, size = clock.time_ms(), 60_000
+    old = OldBuckets(ledger, lambda: _POLICY, clock, 1)
+    counts = [Count(x, 7, 0, size, 5, 5, 5) for x in (LOGS, REJECTED)]
+    ranges = tuple(Range(x, 0, 0, 5) for x in (LOGS, REJECTED))
+    ledger.take([
+        encode(Delta(AGENT, 1, now_ms, counts=tuple(counts))),
+        encode(Delta(BROKER, 1, now_ms, ranges, tuple(counts))),
+        encode(Seal(AGENT, 2, now_ms, (SealedTopic(LOGS, now_ms, 1),))),
+    ])  # fmt: skip
+    assert _deletable(old, clock) == []
+    found = verdicts(ledger.evidence(), _POLICY, now_ms)
+    assert [x.is_warned for x in found] == [False, True]
+    signed = Signature(now_ms, "ada", "ticket 1")
+    ledger.take([encode(x) for x in acceptances(found, signed)])
+    assert _deletable(old, clock) == [LOGS, REJECTED]
+
+
+def _deletable(old: OldBuckets, clock: ManualClock) -> list[Source]:
+    clock.advance(max(AGAIN_S, CLOCK_S))
+    while old.look():
+        pass
+    return [x.source for x in old.take()]

@@ -1,0 +1,111 @@
+"""What samples and their comparisons leave in the evidence, and how messages of them are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.collector.judge import Judge
+from skidway.audit.evidence.evidence import hear
+from skidway.audit.evidence.hearing import Hearings
+from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.sampling.told import Told
+from skidway.audit.topic import messages, usual_messages
+from skidway.audit.topic.messages import MessageRefused, encode, sample_in
+from skidway.audit.topic.sample import Sample, SamplePart
+from skidway.audit.topic.sample_result import ContentDifference, SampleResult
+from skidway.schemas import single_object
+from support.audit_senders import LOGS, REJECTED
+from support.clock import ManualClock
+from support.fold import Fold
+from support.one_bucket import DUE, POLICY, START, good
+from support.promises import promise
+
+DAY = 86_400_000
+PARTS = (
+    SamplePart(LOGS, 1, 5, 9, (0, 10), (b"00000000", b"11111111")),
+    SamplePart(REJECTED, 2, 9, 9, (20,), (b"22222222",)),
+)
+SAMPLE = Sample(3 * DAY, 7, "web1", DAY, DAY, 1, 2, 3, "/log/a", 0, 30, b"recipe", "", PARTS)
+DIFFERENCE = ContentDifference(
+    START, 7, "web1", 3, "/log/a", 0, 10, "HDFS", "a.parquet row 1", 0, 5, "other content"
+)
+RESULT = SampleResult(DUE, "l1", "/out", LOGS, DAY, 3, 2, 1, (DIFFERENCE,))
+
+
+@pytest.mark.parametrize(
+    "message", [SAMPLE, replace(SAMPLE, gone="deleted", parts=()), RESULT], ids=["", "gone", "said"]
+)
+def test_messages_are_read_as_they_were_written(message: messages.Message) -> None:
+    """A sample and the result of a comparison keep all that they say."""
+    assert messages.decode(encode(message)) == message
+    assert usual_messages.decode(encode(message)) == message
+
+
+def test_a_sample_without_its_sums_is_refused() -> None:
+    """A message that has not as many sums as positions is damaged."""
+    _, record = single_object.decode(encode(SAMPLE))
+    record["parts"][0]["sums"] = record["parts"][0]["sums"][:-1]
+    with pytest.raises(MessageRefused):
+        sample_in(single_object.encode("Sample", record))
+    assert sample_in(encode(RESULT)) is None
+
+
+def test_samples_are_taken_once_and_by_their_day() -> None:
+    """Repetitions and copies in mirrors count once; samples of other days do not count; ranges that
+    nobody has told are missing; damaged messages are counted."""
+    told = Told()
+    damaged = encode(SAMPLE)[:20]
+    later = replace(SAMPLE, period=2 * DAY)
+    values = [encode(x) for x in (SAMPLE, SAMPLE, later, RESULT)]
+    told.take([*values, damaged], DAY, 2 * DAY)
+    assert list(told.samples.values()) == [SAMPLE]
+    assert (told.missing, told.refused) == (1, 1)
+    told.take([encode(replace(SAMPLE, number=2, first=40, end=50))], DAY, 2 * DAY)
+    assert told.missing == 0
+
+
+@promise("6 content")
+def test_the_newest_comparison_of_a_day_counts() -> None:
+    """For each topic, output and day of samples the newest comparison counts: one without a
+    difference takes an older one back, and comparisons of other days and outputs do not."""
+    other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
+    healed = replace(RESULT, differing=0, differences=(), equal=3)
+    said = [SAMPLE, RESULT, other_day, other_output, healed]
+    for count in range(len(said) + 1):
+        ledger = ledger_of([encode(x) for x in said[:count]])
+        found = ledger.evidence().topic(LOGS)
+        assert found.samples == Fold(said[:count]).evidence().topic(LOGS).samples
+        assert not found.recounts
+        assert sorted(ledger.lines.sample_results(), key=lambda x: x.name) == found.samples
+    assert found.samples == [other_output, other_day]
+
+
+def test_a_sample_makes_nobody_heard() -> None:
+    """A sample may be late, and a command sends results: neither shows that an agent is alive."""
+    hearings = Hearings()
+    for message in (SAMPLE, RESULT):
+        hear(hearings, message, None)
+    assert not hearings.heard
+
+
+@promise("6 content")
+def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
+    """A complete bucket becomes incomplete when a comparison finds a difference in it, and complete
+    when the next comparison finds none."""
+    ledger = Ledger()
+    ledger.take([encode(x) for x in good()])
+    judge = Judge(ledger, lambda: POLICY, ManualClock())
+
+    def standing() -> dict[Status, int]:
+        judge.step()
+        (topic,) = (x for x in judge.step().topics if x.source == LOGS)
+        return {status: count for status, count in topic.by_status.items() if count}
+
+    assert standing() == {Status.COMPLETE: 1}
+    ledger.take([encode(RESULT)])
+    assert standing() == {Status.INCOMPLETE: 1}
+    ledger.take([encode(replace(RESULT, differing=0, differences=()))])
+    assert standing() == {Status.COMPLETE: 1}

@@ -1,0 +1,388 @@
+"""Tests explanations of buckets that are not complete: the causes, their places, and the commands
+to run next."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.audit import judgement
+from skidway.audit.evidence.hearing import WINDOW_MS, Reading
+from skidway.audit.explanation.document import document, text
+from skidway.audit.explanation.explanation import ByteRange, Explanation, explain
+from skidway.audit.explanation.offsets import OffsetRange
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.count_columns import Count, Filtered
+from skidway.audit.topic.decisions import Acceptance, FindingName
+from skidway.audit.topic.messages import (
+    Announcement,
+    Certainty,
+    Delta,
+    Gap,
+    Heartbeat,
+    Message,
+    Range,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.sample_result import ContentDifference, SampleResult
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
+from support.fold import Fold
+from support.one_bucket import (
+    DUE,
+    END,
+    HDFS,
+    LOSS,
+    MIRROR,
+    NOW,
+    POLICY,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    roster,
+    seal,
+)
+from support.promises import promise
+
+PAGE = (Path(__file__).parents[4] / "docs/audit.md").read_text()
+SILENT = NOW + POLICY.silence_ms + 1
+FRESH = [Heartbeat(x, 1, SILENT) for x in (BROKER, MIRROR, HDFS)]
+ACCEPT = "skidway audit accept dc1.logs 1970-01-01T00:10:00Z --reason "
+UNITS = "systemctl start skidway-audit-count@"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change to the messages about a good bucket, and the explanation that must follow. drop: the
+    indexes of the good messages that are left out (0: the agent's counts; 1 to 3: the counts of
+    broker, mirror and hdfs; 4: the seal)."""
+
+    cause: Cause
+    host: str
+    command: str
+    add: list[Message] = field(default_factory=list)
+    drop: tuple[int, ...] = ()
+    tier: Tier | None = None
+    policy: Policy = POLICY
+    now: int = NOW
+    healths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    topic: str = "logs"
+    unread: bool = False
+    rebuilding: bool = False
+    pruned: bool = False
+
+    def explanations(self) -> list[Explanation]:
+        fold = Fold([x for i, x in enumerate(good()) if i not in self.drop] + self.add)
+        evidence = fold.evidence()
+        if self.unread:
+            evidence.unread = {"ab": 1}
+        if self.rebuilding:
+            evidence.rebuilding = 7
+        if self.pruned:
+            evidence.topic(LOGS).pruned.add((START, SIZE))
+        [found] = [
+            x
+            for x in verdicts(evidence, self.policy, self.now)
+            if x.source.topic == self.topic and x.bucket == START
+        ]
+        return explain(found, evidence, self.policy, self.now, "offline:9092", self.healths)
+
+    def explanation(self) -> Explanation:
+        found = self.explanations()
+        return next(x for x in found if x.cause is self.cause and self.tier in (None, x.tier))
+
+
+def lost(certainty: Certainty) -> list[Message]:
+    announced = Announcement(0, 7, 3, "web1", "/var/log/a.log", 1, 1, b"f", 4, LOGS)
+    losses = (replace(LOSS, certainty=certainty),)
+    return [announced, delta(AGENT, 3, losses=losses), seal(AGENT, 4, DUE, 3)]
+
+
+def gap(reason: str) -> list[Message]:
+    return [delta(HDFS, 1, count(3), gaps=(Gap(LOGS, 0, 4, 6, reason),))]
+
+
+def rejected(lines: int) -> list[Message]:
+    """Messages about a bucket of rejects, which is complete with a warning."""
+    counted = Count(REJECTED, 7, START, SIZE, lines, 10, 1)
+    ranges = (Range(REJECTED, 0, 0, lines),)
+    tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
+    return [
+        Delta(AGENT, 3, START, counts=(counted,)),
+        *(Delta(x, 2 if x is not tiers[2] else 1, START, ranges=ranges, counts=(counted,))
+          for x in tiers),
+        seal(AGENT, 4, DUE, 3),
+    ]  # fmt: skip
+
+
+def reread() -> list[Message]:
+    """Messages of a second agent of the host, which announced a file of the first agent and counted
+    in the bucket."""
+    again = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
+    files = [
+        Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS),
+        Announcement(START + 1, 8, 2, "web1", "/x", 1, 1, b"f", 4, LOGS),
+    ]
+    return [*files, Delta(again, 1, START + 1, counts=(count(agent=8),)), seal(again, 2, DUE, 1)]
+
+
+SHORT = [delta(HDFS, 1, count(3))]
+SECOND_EPOCH = replace(AGENT, epoch=2)
+BAD = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
+CHANGED = ContentDifference(
+    START + 1, 7, "web1", 3, "/var/log/a.log", 100, 120, "HDFS", "dc1.logs/part-1.parquet row 4",
+    0, 17, "the row has other content than the line",
+)  # fmt: skip
+DIFFERS = SampleResult(NOW, "l1", "/logs", LOGS, 0, 20, 19, 1, (CHANGED,))
+NO_TIERS = replace(POLICY, retired_places=("hdfs", "mirror", "broker"))
+
+CASES = [
+    Case(Cause.TOO_YOUNG, "", "skidway audit why dc1.logs 1970-01-01T00:10:00Z", now=DUE - 1),
+    Case(Cause.IN_FLIGHT, "web1", "skidway agent state show", drop=(4,)),
+    Case(
+        Cause.AGENT_HELD_UP, "r1", "systemctl start skidway-registry", drop=(4,),
+        healths={"web1": {"reason": "No schema registry answers (http://r1:8081: refused)."}},
+    ),
+    Case(
+        Cause.FILE_UNREADABLE, "web1", "ls -ld '/var/log/a b'", drop=(4,),
+        healths={"web1": {"unreadable": {"logs": {"/var/log/a b": "permission denied"}}}},
+    ),
+    Case(
+        Cause.HOST_SILENT, "web1", "systemctl start skidway-agent", drop=(4,), add=FRESH,
+        now=SILENT,
+    ),
+    Case(
+        Cause.CLUSTER_SILENT, "c2", "skidway mirror status", drop=(4,), add=FRESH[1:], now=SILENT
+    ),
+    Case(
+        Cause.HOST_NEVER_HEARD, "web9", "systemctl start skidway-agent",
+        policy=replace(POLICY, roster=roster("web1", "web9")),
+    ),
+    Case(Cause.DECLARED_LOSS, "web1", ACCEPT, add=lost(Certainty.LOST)),
+    Case(Cause.UNCERTAIN, "web1", ACCEPT, add=lost(Certainty.UNCERTAIN)),
+    Case(Cause.READ_TWICE, "web1", ACCEPT, add=reread()),
+    Case(
+        Cause.STATE_RESTORED, "web1", ACCEPT, drop=(4,),
+        add=[seal(AGENT, 2, START, 1), seal(SECOND_EPOCH, 1, DUE + 1, 0)],
+    ),
+    Case(Cause.STATE_COPIED, "web1", "skidway agent state show", add=[delta(AGENT, 1, count(4))]),
+    Case(Cause.MESSAGES_MISSING, "c1", ACCEPT, add=[delta(BROKER, 3)]),
+    Case(Cause.MESSAGES_EXPIRED, "web1", ACCEPT, drop=(0,), add=[seal(AGENT, 3, DUE, 2)]),
+    Case(Cause.NEWER_VERSION, "", "skidway --version", unread=True),
+    Case(Cause.REBUILDING, "", "skidway audit report --topic dc1.logs", rebuilding=True),
+    Case(Cause.PRUNED, "", ACCEPT, pruned=True),
+    Case(Cause.TIER_ABSENT, "", f"{UNITS}dc1", drop=(1,)),
+    Case(
+        Cause.COUNTER_STOPPED, "c1", f"{UNITS}dc1", drop=(1, 4), now=SILENT,
+        add=[delta(BROKER, 1, count(3)), seal(AGENT, 2, SILENT, 1), *FRESH[1:]],
+    ),
+    Case(
+        Cause.COUNTER_RESTORED, "c1", ACCEPT, drop=(1,),
+        add=[
+            delta(BROKER, 1, count(), ranges=(Range(LOGS, 0, 0, 9), Range(LOGS, 1, 0, 9))),
+            delta(replace(BROKER, epoch=2), 1),
+        ],
+    ),
+    Case(
+        Cause.COUNTERS_COLLIDE, "c1", ACCEPT,
+        add=[delta(replace(BROKER, producer="other"), 1)],
+    ),
+    Case(Cause.GAP, "l1", ACCEPT, drop=(3,), add=gap("these offsets are not in the log")),
+    Case(Cause.RETENTION, "l1", ACCEPT, drop=(3,), add=gap("these offsets expired")),
+    Case(
+        Cause.MIRROR_BEHIND, "c2", "skidway mirror status", drop=(2,),
+        add=[delta(MIRROR, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
+    ),
+    Case(
+        Cause.LOAD_NOT_RUN, "l1", "skidway load run", drop=(3,),
+        add=[delta(HDFS, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
+    ),
+    Case(Cause.RECORDS_MISSING, "l1", "skidway audit recount", drop=(3,), add=SHORT),
+    Case(
+        Cause.RECORDS_MISSING, "c2", "skidway mirror status", drop=(2,),
+        add=[delta(MIRROR, 1, count(3))],
+    ),
+    Case(
+        Cause.RECORDS_DOUBLED, "l1", "skidway audit recount", drop=(3,),
+        add=[delta(HDFS, 1, count(6))],
+    ),
+    Case(
+        Cause.RECORDS_DIFFER, "l1", "skidway audit recount", drop=(3,),
+        add=[delta(HDFS, 1, count(5, checksum=98))],
+    ),
+    Case(Cause.OUTPUT_CHANGED, "l1", "skidway audit recount", add=[BAD]),
+    Case(Cause.OUTPUT_CHANGED, "l1", "skidway audit recount", drop=(3,), add=[*SHORT, BAD]),
+    Case(
+        Cause.CONTENT_DIFFERS, "web1", "skidway audit sample --day 1970-01-01 --output /logs",
+        add=[DIFFERS],
+    ),
+    Case(Cause.RETIRED, "web1", ACCEPT, drop=(1, 2, 3), policy=NO_TIERS, add=[
+        delta(x, 1, count(3)) for x in (BROKER, MIRROR, HDFS)
+    ]),
+    Case(
+        Cause.REJECTED, "web1", "skidway rejected show dc1.logs --bootstrap-server offline:9092",
+        add=rejected(2), topic="logs.rejected",
+    ),
+    Case(
+        Cause.WRONG_PATTERN, "web1", "skidway agent validate",
+        add=rejected(20), topic="logs.rejected",
+    ),
+    Case(
+        Cause.FILTERED, "", "skidway audit report --topic dc1.logs", drop=(0,),
+        add=[delta(AGENT, 1, replace(count(), filtered=(Filtered("debug", 9, 90),)))],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
+def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
+    """For each cause that a bucket can have, the explanation names the cause, the host that is to
+    blame, the command to run next, and the host on which to run it."""
+    found = case.explanation()
+    assert found.host == case.host or found.command.host == case.host
+    assert found.command.line.startswith(case.command), found
+    assert found.meaning
+    said = document(found)
+    assert (said["cause"], said["command"]["line"]) == (case.cause.value, found.command.line)
+    assert any(str(found.command) in line for line in text(case.explanations()))
+
+
+def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
+    """If a host's clock is behind, the cause is the clock and not silence, and the command sets the
+    clock."""
+    fold = Fold([*good()[:4], seal(AGENT, 2, START, 1)])
+    evidence = fold.evidence()
+    behind = 2 * POLICY.silence_ms
+    now = DUE + POLICY.silence_ms + behind
+    evidence.taken_ms = now
+    for sender in (BROKER, MIRROR, HDFS):
+        name = sender.tier, sender.producer
+        evidence.readings[name] = Reading(now // WINDOW_MS, 0, 0, 0)
+    evidence.readings[Tier.AGENT, "7"] = Reading(now // WINDOW_MS, behind, behind, behind)
+    evidence.heard[Tier.AGENT, "7"] = now - behind
+    [verdict] = [x for x in verdicts(evidence, POLICY, now) if x.bucket == START]
+    found = next(x for x in explain(verdict, evidence, POLICY, now) if x.cause is Cause.CLOCK)
+    assert (found.host, str(found.command)) == ("web1", "on web1: timedatectl set-ntp true")
+
+
+def test_every_cause_is_explained() -> None:
+    """Each cause has a case in this module or belongs to a remark, and docs/audit.md has a row for
+    each cause."""
+    remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
+    assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
+    for cause in Cause:
+        assert f"| `{cause.value}` |" in PAGE, cause
+
+
+def test_every_finding_names_a_cause() -> None:
+    """Wherever the code of the judgement makes a finding, it names one of the causes, or takes the
+    cause from another finding."""
+    folder = Path(judgement.__file__).parent
+    made = [
+        (path.name, ast.unparse(call.args[2]))
+        for path in folder.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "Finding"
+    ]
+    assert len(made) > 25
+    for name, cause in made:
+        passed_on = cause in ("cause", "finding.cause", "_cause(expected, found)")
+        assert passed_on or cause.removeprefix("Cause.") in Cause.__members__, (name, cause)
+
+
+def test_where_a_loss_lies() -> None:
+    """A loss has the host, the path, the file id and the bytes."""
+    found = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST)).explanation()
+    assert (found.path, found.file, found.tier) == ("/var/log/a.log", 3, Tier.AGENT)
+    assert found.ranges == (ByteRange(100, 200),)
+    assert "host web1, /var/log/a.log, file 3, bytes 100 to 200" in "\n".join(text([found]))
+
+
+@promise("6 content")
+def test_where_content_differs() -> None:
+    """A line whose row has other content makes its bucket incomplete, and only this one, whatever
+    the counts say. The cause has host, file, bytes, offset and row, and the newest comparison of
+    that day takes it back."""
+    case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
+    found = case.explanation()
+    assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
+    assert (found.host, found.path, found.file) == ("web1", "/var/log/a.log", 3)
+    assert found.ranges == (ByteRange(100, 120),)
+    assert found.offsets == (OffsetRange(0, 17, 18),)
+    assert found.place == "dc1.logs/part-1.parquet row 4"
+    assert found.accept is not None
+    for other in (
+        replace(DIFFERS, differences=(replace(CHANGED, time_ms=START + SIZE),)),
+        replace(DIFFERS, differences=(replace(CHANGED, time_ms=START - 1),)),
+    ):
+        assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[other]).explanations()
+    healed = replace(DIFFERS, differing=0, differences=(), equal=20)
+    assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS, healed]).explanations()
+    for unlike in (replace(healed, day=86_400_000), replace(healed, output="/other")):
+        again = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS, unlike])
+        assert again.explanation() == found
+
+
+def test_where_records_lie_that_no_load_has_reached() -> None:
+    """If a tier has not reached some records, the explanation names the partitions, and the offsets
+    from the tier's own end to the last offset that any tier has counted."""
+    [case] = [x for x in CASES if x.cause is Cause.LOAD_NOT_RUN]
+    assert case.explanation().offsets == (OffsetRange(0, 6, 10),)
+
+
+def test_a_new_epoch_counts_from_its_own_end() -> None:
+    """If a counter counts again from the beginning, it is behind until it has caught up, although
+    it had counted everything in its earlier epoch."""
+    again = [delta(replace(HDFS, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
+    assert Case(Cause.LOAD_NOT_RUN, "", "", add=again).explanation().offsets[0].first == 6
+
+
+def test_what_is_accepted_is_not_explained() -> None:
+    """A finding that a person accepted needs no explanation."""
+    found = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST))
+    assert found.explanations()
+    names = (FindingName(7, "LOST 3 100-200"),)
+    accepted = Acceptance(1, NOW, "eve", "known", LOGS, START, SIZE, names)
+    assert not replace(found, add=[*found.add, accepted]).explanations()
+
+
+def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
+    """If other tiers have more records of a silent agent than the agent has counted, the cause is
+    the silent host, because the agent's newest counts are missing."""
+    messages = [seal(AGENT, 1, START, 0), *good()[1:4], *FRESH]
+    evidence = Fold(messages).evidence()
+    [verdict] = [x for x in verdicts(evidence, POLICY, SILENT) if x.bucket == START]
+    causes = {x.cause for x in explain(verdict, evidence, POLICY, SILENT)}
+    assert causes == {Cause.HOST_SILENT}
+
+
+def test_a_killed_agent_is_named_as_soon_as_it_is_silent() -> None:
+    """As soon as no message of an agent has come for `silence.ms` (three minutes by default), the
+    cause is the silent host, although the bucket is still open."""
+    assert Policy().silence_ms == 180_000
+    heard = [Heartbeat(x, 1, DUE + 60_000) for x in (BROKER, MIRROR, HDFS)]
+    messages = [*good()[:4], seal(AGENT, 2, END, 1), *heard]
+    for now, cause in ((END + POLICY.silence_ms, Cause.IN_FLIGHT), (DUE + 95_000, None)):
+        evidence = Fold(messages).evidence()
+        [verdict] = [x for x in verdicts(evidence, POLICY, now) if x.bucket == START]
+        [found] = explain(verdict, evidence, POLICY, now)
+        assert (found.status, found.cause) == (Status.OPEN, cause or Cause.HOST_SILENT)
+
+
+def test_an_open_bucket_is_not_accepted() -> None:
+    """While a bucket is too young, the explanation names no acceptance, because `audit accept`
+    would refuse the bucket."""
+    early = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST), now=DUE - 1)
+    assert early.explanation().accept is None
+    assert replace(early, now=NOW).explanation().accept is not None

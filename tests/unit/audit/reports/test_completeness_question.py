@@ -1,0 +1,61 @@
+"""Tests whether a topic is complete in a span of time, according to the collector's store."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.reports.completeness_question import answered, question
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import Delta, Heartbeat, Range, Seal, Tier, encode
+from skidway.audit.topic.seal_columns import SealedTopic
+from support.audit_senders import AGENT, BROKER, LOGS
+from support.promises import promise
+
+SIZE, HOUR = 60_000, 3_600_000
+NOW = 3 * HOUR
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=NOW)
+
+
+def _ledger(start: int, size: int, agent: int, broker: int) -> Ledger:
+    """A ledger with an agent that had buckets of this size, and now has buckets of a minute."""
+    ledger = Ledger()
+    small = Count(LOGS, 7, 2 * HOUR, SIZE, 1, 1, 1)
+    for sender, records in ((AGENT, agent), (BROKER, broker)):
+        counts = Count(LOGS, 7, start, size, records, records, records), small
+        ranges = (Range(LOGS, 0, 0, 5),) if sender is BROKER else ()
+        ledger.take([encode(Delta(sender, 1, NOW, ranges, counts))])
+    ledger.take([
+        encode(Seal(AGENT, 2, NOW, (SealedTopic(LOGS, NOW, 1),))), encode(Heartbeat(BROKER, 1, NOW))
+    ])  # fmt: skip
+    return ledger
+
+
+def _is_complete(ledger: Ledger, since: int, until: int) -> bool:
+    return answered(ledger, POLICY, question("logs", since, until), NOW).is_complete
+
+
+@promise("6 complete before a time")
+@pytest.mark.parametrize("broker", [5, 4])
+def test_a_large_bucket_counts_in_each_span_that_it_touches(broker: int) -> None:
+    """An agent's buckets were an hour long, and are now a minute long. A span in the middle of an
+    hour is complete only if the bucket of the whole hour is complete."""
+    ledger = _ledger(0, HOUR, 5, broker)
+    assert _is_complete(ledger, HOUR // 2, HOUR) is (broker == 5)
+    assert _is_complete(ledger, HOUR, NOW)
+
+
+@promise("6 pruning")
+@pytest.mark.parametrize("size", [1_000, SIZE, HOUR])
+def test_a_deleted_bucket_is_not_complete_whatever_its_size(size: int) -> None:
+    """A span in which a bucket was deleted is not complete, although no bucket of the present size
+    was deleted."""
+    ledger = _ledger(0, size, 5, 5)
+    assert _is_complete(ledger, 0, HOUR)
+    tallies = ledger.tallies(LOGS, (0, size))
+    assert tallies is not None
+    assert ledger.prune([OldBucket(LOGS, 0, size, digest_of(tallies.columns))], 0) == 1
+    assert not _is_complete(ledger, size // 2, HOUR)
+    assert _is_complete(ledger, HOUR, NOW)

@@ -1,0 +1,77 @@
+"""What is equal, what differs, and what cannot be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skidway.audit.sampling import comparison
+from skidway.audit.sampling.comparison import compare
+from skidway.audit.sampling.wanted import Found, Wanted
+from skidway.audit.topic.sample import Sample, SamplePart
+from support.audit_senders import LOGS
+from support.promises import promise
+
+PART = SamplePart(LOGS, 1, 0, 0, (0, 10, 20), (b"00000000", b"11111111", b"22222222"))
+SAMPLE = Sample(0, 7, "web1", 0, 86_400_000, 1, 1, 3, "/log/a", 0, 30, b"r", parts=(PART,))
+WANTED = Wanted(SAMPLE, PART)
+
+
+def found(at: int, content: bytes | None = None, **others: Any) -> Found:
+    right = dict(zip(PART.firsts, PART.sums, strict=True)).get(at, b"")
+    content = right if content is None and "obstacle" not in others else content
+    return Found(at, 10, 0, 0, at // 10, f"file row {at}", content, **others)
+
+
+ALL = [found(0), found(10), found(20)]
+
+
+@promise("6 content")
+def test_rows_are_equal_or_differ() -> None:
+    """Each row is compared with its line. Two rows of a line differ even if both are right, and so
+    does a row of which the agent would make no record."""
+    good = compare(WANTED, ALL, [], {})
+    assert (good.rows, good.equal, good.differing) == (3, 3, [])
+    assert good.lines == {(7, 3, 0), (7, 3, 10), (7, 3, 20)}
+    other = compare(WANTED, [found(0), found(10, b"other"), found(20)], [], {})
+    assert [(x.found.first, x.words) for x in other.differing] == [(10, comparison.OTHER_CONTENT)]
+    twice = compare(WANTED, [*ALL, found(20)], [], {})
+    assert [x.found.first for x in twice.differing] == [20]
+    one_bad = compare(WANTED, [*ALL, found(20, b"other")], [], {})
+    assert [x.words for x in one_bad.differing] == [comparison.OTHER_CONTENT]
+    surplus = compare(WANTED, [*ALL, found(25, b"x")], [], {})
+    assert [(x.found.first, x.words) for x in surplus.differing] == [(25, comparison.NO_LINE)]
+
+
+@promise("6 content")
+def test_records_are_compared_if_there_is_no_row() -> None:
+    """A line without a row is compared with its record. If the load has passed the record, the
+    missing row is a difference. A row decides whatever the record is."""
+    fresh = compare(WANTED, [], [found(0), found(10, b"other"), found(20)], {})
+    assert (fresh.records, fresh.equal) == (3, 2)
+    assert [x.words for x in fresh.differing] == [comparison.OTHER_RECORD]
+    passed = compare(WANTED, [found(0), found(20)], [found(10)], {0: 2})
+    assert [(x.is_row, x.words) for x in passed.differing] == [(True, comparison.NO_ROW)]
+    behind = compare(WANTED, [found(0), found(20)], [found(10)], {0: 1})
+    assert (behind.equal, behind.differing) == (3, [])
+    both = compare(WANTED, [found(0, b"bad"), found(10), found(20)], [found(0)], {0: 3})
+    assert [x.words for x in both.differing] == [comparison.OTHER_CONTENT]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (found(10, obstacle="no column x"), "no column x"),
+        (found(10, b"", is_reject=True), comparison.REJECTED),
+        (None, comparison.NOT_FOUND),
+    ],
+)
+def test_what_cannot_be_compared_is_counted_by_its_reason(row: Found | None, reason: str) -> None:
+    """Rows that cannot be turned back, rejects of the loader, and lines of which nobody has
+    anything are neither equal nor different."""
+    rows = [found(0), found(20)] + ([] if row is None else [row])
+    result = compare(WANTED, rows, [], {})
+    assert dict(result.uncompared) == {reason: 1}
+    assert (result.equal, result.differing) == (2, [])
+    assert (7, 3, 10) not in result.lines

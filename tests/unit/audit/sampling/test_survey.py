@@ -1,0 +1,231 @@
+"""Rows and records of a whole site in memory are compared with samples, and the result is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.audit.counts.content import content_sums
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.sampling import sample_report
+from skidway.audit.sampling.comparison import NOT_FOUND
+from skidway.audit.sampling.survey import Surveyed, survey
+from skidway.audit.sampling.told import Told
+from skidway.audit.sampling.wanted import wanted_of
+from skidway.audit.topic import messages
+from skidway.audit.topic.sample import Sample, SamplePart
+from skidway.audit.topic.sample_result import ContentDifference, SampleResult
+from skidway.kafka.types import TopicPartition
+from skidway.schemas import wire
+from skidway.schemas.codec import Codec
+from support.audit_senders import LOGS
+from support.line_world import AGENT, FILE, HOST, NOW_MS, OTHER_AGENT, PATH, LineWorld, batch
+from support.promises import promise
+
+DAY = 86_400_000
+SCHEMA = {"type": "record", "name": "R", "fields": [{"name": "message", "type": "string"}]}
+CODEC = Codec(json.dumps(SCHEMA))
+TEXTS = ["first", "second", "third"]
+
+
+def value(text: str) -> bytes:
+    (datum,) = CODEC.encode(pa.record_batch([pa.array([text])], CODEC.arrow_schema)).to_pylist()
+    return wire.prefix(1) + bytes(datum)
+
+
+VALUES = [value(text) for text in TEXTS]
+LENGTHS = [len(each) + 1 for each in VALUES]
+FIRSTS = [sum(LENGTHS[:at]) for at in range(3)]
+SUMS = content_sums(
+    np.full(3, NOW_MS), np.array(LENGTHS), pa.array([x[5:] for x in VALUES], pa.binary())
+)
+PART = SamplePart(LOGS, 1, NOW_MS, NOW_MS, tuple(FIRSTS), tuple(SUMS))
+SAMPLE = Sample(
+    NOW_MS + DAY, AGENT, HOST, NOW_MS - NOW_MS % DAY, DAY, 1, 1, FILE, PATH, 0, sum(LENGTHS),
+    b"recipe", parts=(PART,),
+)  # fmt: skip
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> LineWorld:
+    made = LineWorld(tmp_path)
+    made.announce()
+    return made
+
+
+def surveyed(world: LineWorld, **options: object) -> Surveyed:
+    (found,) = survey(
+        world.site(**options),  # type: ignore[arg-type]
+        list(wanted_of([SAMPLE])),
+        lambda schema_id: CODEC if schema_id == 1 else "no schema",
+    )
+    return found
+
+
+def load(world: LineWorld, *texts: str) -> Path:
+    """Loads rows with these messages, and with the origins of the sampled lines."""
+    path = world.root / world.load(*placeholders(), offset=0)
+    pq.write_table(_with_messages(path, texts), path)
+    return path
+
+
+def placeholders() -> list[tuple[int, bytes]]:
+    """First byte and a text of the length of each line."""
+    return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
+
+
+@promise("6 content")
+def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: LineWorld) -> None:
+    """All rows are right; then one is changed, and its record is known to be right; then the record
+    is wrong, too."""
+    world.append(batch(VALUES))
+    path = load(world, *TEXTS)
+    found = surveyed(world)
+    assert (found.compared.rows, found.compared.equal, found.compared.records) == (3, 3, 0)
+    pq.write_table(_with_messages(path, ["first", "2nd", "third"]), path)
+    found = surveyed(world)
+    (differing,) = found.compared.differing
+    assert differing.found.place == f"{path.relative_to(world.root)} row 1"
+    closer = found.closer[0]
+    assert closer.record == "the record in dc1 has the right content"
+    assert (closer.fields, closer.values) == (("message",), {"message": "2nd"})
+
+    world.clusters["dc1"].log(TopicPartition("logs", 0)).batches.clear()
+    world.clusters["dc1"].log(TopicPartition("logs", 0)).end = 0
+    wrong = batch([VALUES[0], value("2nd-or"), VALUES[2]])
+    world.append(wrong, only="dc1")
+    assert surveyed(world).closer[0].record == "the record in dc1 differs, too"
+
+
+@promise("6 content")
+def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
+    """Before the load, records are compared, from whichever batch they come; records of other
+    agents do not matter. What no log has any more is not compared."""
+    world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
+    world.append(batch(VALUES[:2], producer_id=9))
+    world.append(batch(VALUES[2:], first=FIRSTS[2], producer_id=9))
+    found = surveyed(world)
+    assert (found.compared.records, found.compared.equal) == (3, 3)
+    assert found.cluster == "dc1"
+    mirror = surveyed(world, clusters=["offline"])
+    assert (mirror.compared.equal, mirror.cluster) == (3, "offline")
+    world.clusters["dc1"].log(TopicPartition("logs", 0)).expire(5)
+    found = surveyed(world)
+    assert (found.compared.equal, dict(found.compared.uncompared)) == (1, {NOT_FOUND: 2})
+
+
+def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
+    """A damaged file of the output is named, and its lines are compared with their records; they
+    are no equal rows."""
+    world.append(batch(VALUES))
+    load(world, *TEXTS).write_bytes(b"no parquet")
+    found = surveyed(world)
+    assert found.compared.rows == 0
+    assert [x.words for x in found.compared.differing] == []
+    assert found.unread
+
+
+@promise("6 content")
+def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
+    """A difference stays in the newest result until its line was compared again and is equal: a run
+    that could not look at the row does not call it good."""
+    world.append(batch(VALUES))
+    path = load(world, "first", "2nd", "third")
+    output = str(world.root)
+    differs = surveyed(world)
+    (first,) = sample_report.results([differs], [], 1, "l1", output)
+    assert (first.compared, first.equal, first.differing) == (3, 2, 1)
+    (difference,) = first.differences
+    assert (difference.first, difference.tier) == (FIRSTS[1], "HDFS")
+    assert (difference.host, difference.path) == (HOST, PATH)
+
+    world.clusters["dc1"].log(TopicPartition("logs", 0)).expire(3)
+    world.clusters["offline"].log(TopicPartition("dc1.logs", 0)).expire(3)
+    kept = path.read_bytes()
+    path.write_bytes(b"")
+    (blind,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    assert (blind.compared, blind.differences) == (0, (difference,))
+    path.write_bytes(kept)
+    (again,) = sample_report.results([surveyed(world)], [blind], 3, "l1", output)
+    assert again.differences == (difference,)
+    (elsewhere,) = sample_report.results([surveyed(world)], [blind], 3, "l1", "/other")
+    assert elsewhere.name != blind.name
+    pq.write_table(_with_messages(path, TEXTS), path)
+    (healed,) = sample_report.results([surveyed(world)], [again], 4, "l1", output)
+    assert (healed.equal, healed.differing, healed.differences) == (3, 0, ())
+
+
+@promise("6 content")
+def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
+    """A run that could not read all files has not seen all rows of a line, so an equal row does not
+    take a difference back. Differences that a result counts but does not list stay until a run
+    compared everything."""
+    world.append(batch(VALUES))
+    path, output = load(world, "first", "2nd", "third"), str(world.root)
+    (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
+    pq.write_table(_with_messages(path, TEXTS), path)
+    healed = surveyed(world)
+    many = replace(first, differing=51)
+    (whole,) = sample_report.results([healed], [many], 2, "l1", output)
+    assert (whole.differing, whole.differences) == (0, ())
+    healed.unread.append("another file cannot be read")
+    (partly,) = sample_report.results([healed], [many], 2, "l1", output)
+    assert (partly.differing, partly.differences) == (51, first.differences)
+
+
+@pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
+def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
+    """A damaged result does not stop the collector."""
+    damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
+    ledger = Ledger()
+    ledger.take([messages.encode(damaged)])
+    assert ledger.refused_count == 1
+
+
+def test_a_difference_in_no_tier_is_refused() -> None:
+    """A difference names one of the four tiers."""
+    wrong = ContentDifference(1, 7, "h", 1, "p", 0, 1, "XYZ", "out", 0, 0, "words")
+    with pytest.raises(messages.MessageRefused):
+        messages.decode(messages.encode(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1, (wrong,))))
+
+
+def _with_messages(path: Path, texts: Sequence[str]) -> pa.Table:
+    table = pq.ParquetFile(path).read().slice(0, len(texts))
+    at = table.column_names.index("message")
+    return table.set_column(at, "message", pa.array(list(texts)))
+
+
+def test_the_report_says_what_differs_and_what_was_not_compared(world: LineWorld) -> None:
+    """Text and document name the line, the row and the values, the ranges that are gone, and those
+    that were never told. Without any sample, the sentence says what to set."""
+    world.append(batch(VALUES))
+    load(world, "first", "2nd", "third")
+    found, told = surveyed(world), Told()
+    gone = replace(
+        SAMPLE, first=500, end=600, gone="the file is not on the host any more", parts=()
+    )
+    told.samples = {x.key: replace(x, count=3) for x in (SAMPLE, gone)}
+    lines = "\n".join(sample_report.lines([found], [gone], told))
+    assert f"content differs: {HOST}:{PATH} byte {FIRSTS[1]}" in lines
+    assert "row 1, dc1.logs-0 offset 1" in lines
+    assert "differing fields: message" in lines
+    assert 'row: {"message": "2nd"}' in lines
+    assert "bytes 500 to 600: the file is not on the host any more" in lines
+    assert "1 ranges that their agents have not told" in lines
+    assert sample_report.sentence([found], told).startswith("1 of 3 compared lines")
+    assert not sample_report.is_good([found])
+    (row,) = sample_report.table([found])
+    assert (row["in_rows"], row["equal"], row["different"]) == (3, 2, 1)
+    document = sample_report.document([found], [gone], told)
+    (difference,) = document["topics"][0]["differences"]
+    assert (difference["first"], difference["fields"]) == (FIRSTS[1], ["message"])
+    assert document["gone"][0]["reason"] == gone.gone
+    assert not sample_report.is_good([])
+    assert "sample.ranges" in sample_report.sentence([], Told())

@@ -1,0 +1,200 @@
+"""Notes: messages that change no verdict."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.collector.risks import backlogs
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.topic import load_note, messages, usual_messages
+from skidway.audit.topic.backlog import (
+    FILES_MAX,
+    KIND,
+    TOPICS_MAX,
+    Backlog,
+    FileBacklog,
+    TopicBacklog,
+    backlog_of,
+    body_of,
+    bounded,
+)
+from skidway.audit.topic.load_note import KEPT, Load, load_of
+from skidway.audit.topic.messages import MessageRefused, SchemaUnknown
+from skidway.audit.topic.notes import NOTE_BYTES_MAX, Note, encode
+from skidway.audit.topic.retention import TOPICS_MAX as RETENTIONS_MAX
+from skidway.audit.topic.retention import body_of as retention_body
+from skidway.audit.topic.retention import known_ms, retention_of
+from skidway.kafka.source import Source
+from skidway.schemas import single_object
+from support.promises import promise
+
+TOPIC = TopicBacklog("logs", 5, 6, 100, 900, (FileBacklog("/log/ä.log", 11, 100, 900),))
+LOGS = Source("dc1", "cid", "logs", "logs-id")
+NOTE = Note(KIND, "7", "app1", "dc1", 1, 9, 1_000, body_of(Backlog((TOPIC,), 2, 70)))
+
+
+def test_a_note_is_read_as_it_was_sent() -> None:
+    """Both decoders give the note back, with its topics and files."""
+    for decode in (messages.decode, usual_messages.decode):
+        assert decode(messages.encode(NOTE)) == NOTE
+    assert backlog_of(NOTE) == Backlog((TOPIC,), 2, 70)
+
+
+@promise("6 newer version")
+def test_an_older_collector_takes_a_note_for_no_message() -> None:
+    """A note has no Avro schema, so a collector that does not know notes refuses it, instead of
+    calling every bucket unknown."""
+    with pytest.raises(single_object.MessageInvalid) as caught:
+        single_object.decode(encode(NOTE))
+    assert not isinstance(caught.value, single_object.UnknownFingerprint)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"note":',
+        b'{"note":1}',
+        b'{"note":"backlog"}',
+        encode(replace(NOTE, epoch=-1)),
+        encode(replace(NOTE, time_ms=1 << 63)),
+        encode(NOTE).replace(b'"body":{', b'"more":{'),
+        b'{"note":' + b"[" * 100_000,
+        encode(NOTE) + b" " * NOTE_BYTES_MAX,
+        encode(replace(NOTE, producer="\ud800")),
+        encode(replace(NOTE, body={"topics": [{"topic": "\ud800"}]})),
+        encode(replace(NOTE, producer="9" * 5_000)),
+    ],
+)
+def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
+    """Neither a damaged note nor one that is too long changes anything but the count of refused
+    records."""
+    with pytest.raises(MessageRefused) as caught:
+        messages.decode(value)
+    assert not isinstance(caught.value, SchemaUnknown)
+    ledger = Ledger()
+    ledger.take([value])
+    assert (ledger.notes(), ledger.refused_count, ledger.unread()) == ([], 1, {})
+
+
+def test_what_a_note_does_not_tell_is_not_known() -> None:
+    """Fields that are missing or of another kind are left out, so notes of other versions can be
+    read."""
+    body = {"topics": [{"topic": "logs", "unread": -4, "loss": "soon", "files": [{}, 3]}, {}, 7]}
+    assert backlog_of(replace(NOTE, body=body)) == Backlog((TopicBacklog("logs"),))
+    assert backlog_of(replace(NOTE, body={"topics": 3, "more": []})) == Backlog()
+    assert retention_of(replace(NOTE, body={"topics": [["a"], 3, ["a", "b", "c", "d", "e"]]})) == {}
+    assert retention_of(replace(NOTE, body={})) == {}
+
+
+def test_a_note_names_what_is_lost_first_and_is_small() -> None:
+    """Of many topics, the note names those with the least time, and sums up the others."""
+    path = "/" + "d" * 5_000 + "/file.log"
+    files = tuple(FileBacklog(path, 1, 5, 6) for _ in range(9))
+    many = [TopicBacklog(f"t{n:03}", n, 0, 50, 1_000 - n, files) for n in range(100)]
+    found = bounded(many)
+    assert [x.topic for x in found.topics] == [f"t{n:03}" for n in range(99, 99 - TOPICS_MAX, -1)]
+    assert (found.more_topics, found.more_bytes) == (100 - TOPICS_MAX, sum(range(68)))
+    assert found.bytes == sum(range(100))
+    value = encode(replace(NOTE, body=body_of(found)))
+    assert len(value) < NOTE_BYTES_MAX // 2
+    assert all(
+        len(x.files) == FILES_MAX for x in backlog_of(replace(NOTE, body=body_of(found))).topics
+    )
+    unknown = [
+        TopicBacklog("never", 1),
+        TopicBacklog("old", 1, 0, 3),
+        TopicBacklog("first", 1, 0, 9, 9),
+    ]
+    assert [x.topic for x in bounded(unknown).topics] == ["first", "old", "never"]
+
+
+def test_the_ledger_keeps_the_newest_note_in_any_order() -> None:
+    """Of the notes of a sender, the one with the greatest epoch, number and time stays. A kind that
+    this version does not know is left out."""
+    newer = [
+        replace(NOTE, time_ms=1_001),
+        replace(NOTE, number=10, time_ms=5),
+        replace(NOTE, epoch=2, number=1),
+    ]
+    values = [encode(x) for x in (NOTE, *newer, replace(NOTE, kind="weather"))]
+    for order in (values, values[::-1]):
+        ledger = Ledger()
+        ledger.take(order)
+        assert ledger.notes() == [newer[-1]]
+        assert (ledger.refused_count, ledger.unread()) == (0, {})
+    other = replace(NOTE, producer="8")
+    ledger.take([encode(other)])
+    assert ledger.notes() == [newer[-1], other]
+
+
+@pytest.mark.parametrize(
+    ("settings", "ms"),
+    [
+        ({"retention.ms": "604800000"}, 604_800_000),
+        ({"retention.ms": "1000", "retention.bytes": "-1", "cleanup.policy": "delete"}, 1_000),
+        ({"retention.ms": "1000", "retention.hold": ""}, 1_000),
+        ({"retention.ms": "-1"}, None),
+        ({}, None),
+        ({"retention.ms": "1000", "retention.bytes": "5000"}, None),
+        ({"retention.ms": "1000", "retention.hold": "skidway-loader"}, None),
+        ({"retention.ms": "1000", "cleanup.policy": "compact"}, None),
+    ],
+)
+def test_a_retention_is_known_if_only_time_decides(
+    settings: dict[str, str], ms: int | None
+) -> None:
+    """If size or a group decides too, nobody knows when records expire, and the note says
+    nothing."""
+    assert known_ms(settings) == ms
+
+
+def test_retentions_are_read_as_they_were_sent() -> None:
+    """A note has the topics that expire first."""
+    found = {Source("dc1", "cid", f"t{n}", "tid"): 1_000 + n for n in range(RETENTIONS_MAX + 3)}
+    note = replace(NOTE, kind="retention", body=json.loads(json.dumps(retention_body(found))))
+    assert retention_of(note) == {x: ms for x, ms in found.items() if ms < 1_000 + RETENTIONS_MAX}
+
+
+def _load(number: int) -> Note:
+    body = load_note.body_of(Load(number, LOGS, 1.5, 10, 9, 1, 2, 300))
+    return Note(load_note.KIND, "/data/logs", "l1", "dc1", 1, number, 1_000 + number, body)
+
+
+def test_the_newest_loads_are_kept_in_any_order() -> None:
+    """Of each output and topic, the ledger keeps as many loads as the page shows, and each of them
+    once, even if the loader tells it again."""
+    values = [encode(_load(number)) for number in range(1, 2 * KEPT + 3)]
+    for order in (values, values[::-1], [*values, *values]):
+        ledger = Ledger()
+        ledger.take(order)
+        numbers = sorted(x.number for x in ledger.notes())
+        assert numbers == list(range(KEPT + 3, 2 * KEPT + 3))
+
+
+def test_a_load_is_read_as_it_was_told() -> None:
+    """What another version does not tell is not known, and never 0."""
+    assert load_of(_load(7)) == Load(7, LOGS, 1.5, 10, 9, 1, 2, 300)
+    names = ["dc1", "cid", "logs", "logs-id"]
+    less = replace(_load(7), body={"source": names, "rows": -1, "files": True, "seconds": "3"})
+    assert load_of(less) == Load(7, LOGS)
+    for body in ({}, {"source": names[:3]}, {"source": [*names[:3], 4]}):
+        assert load_of(replace(less, body=body)) is None
+
+
+@pytest.mark.parametrize("producer", ["9" * 200, "007", "٣", "", "-1"])
+def test_a_producer_that_is_no_agent_has_no_backlog(producer: str) -> None:
+    """Only the id of an agent, as agents write it, names an agent's unsafe bytes."""
+    assert backlogs([replace(NOTE, producer=producer), NOTE]) == {7: (NOTE, backlog_of(NOTE))}
+
+
+def test_old_notes_are_deleted() -> None:
+    """Notes that are older than what the store keeps are deleted, also those of senders that nobody
+    knows."""
+    ledger = Ledger()
+    newer = replace(NOTE, producer="8", time_ms=2_000)
+    ledger.take([encode(NOTE), encode(newer)])
+    ledger.prune([], 2_000)
+    assert ledger.notes() == [newer]

@@ -1,0 +1,176 @@
+"""The rules and boards in deploy/monitoring fit the programs' metrics, the guide and each other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.monitoring import boards
+from deploy.variables import COLLECTION, defaults
+from support.alert_cases import CASES, ROOT, RULE_FILES, RULES, Case, alerts, names_in, rules
+from support.documents import anchors
+from support.metric_names import all_names
+
+PROMETHEUS_OWN = {"ALERTS", "up"}
+PROGRAMS = {"agent", "broker", "registry", "audit", "audit-count", "loader", "zookeeper"}
+FILES = ("agents", "audit", "brokers", "loads", "mirrors", "registry")
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    return all_names(tmp_path_factory.mktemp("broker"))
+
+
+def recorded() -> set[str]:
+    return {rule["record"] for part in RULE_FILES for rule in rules(part) if "record" in rule}
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    """Yields each expression of rules and boards, with a text that says where it is."""
+    for part in RULE_FILES:
+        for rule in rules(part):
+            yield f"{part}: {rule.get('alert') or rule['record']}", rule["expr"]
+    for board in boards.BOARDS:
+        for panel in board.panels:
+            for query in panel.queries.values():
+                yield f"{board.name}: {panel.title}", query
+
+
+def test_every_metric_of_rules_and_boards_is_one_of_the_programs(metrics: set[str]) -> None:
+    """Rules and boards use only metrics that programs register, or that a rule records. An alert on
+    a metric that does not exist never fires."""
+    assert len(metrics) > 100
+    allowed = metrics | recorded() | PROMETHEUS_OWN
+    found = {where: names_in(query) - allowed for where, query in queries()}
+    assert {where: names for where, names in found.items() if names} == {}
+    assert all(names_in(query) or query.startswith("vector(") for _, query in queries())
+
+
+def test_every_rule_that_is_recorded_is_used() -> None:
+    """Each recorded series is used in an alert or in a panel, because a series that nobody uses
+    would only cost Prometheus space."""
+    used = {name for _, query in queries() for name in names_in(query)}
+    assert recorded() - used == set()
+
+
+def test_every_file_of_rules_is_tested() -> None:
+    """There is a file of rules for each part, and each alert in it has a test case."""
+    assert {path.stem for path in RULES.glob("*.yml")} == set(RULE_FILES)
+    assert set(FILES) == set(CASES)
+    assert {part: set(alerts(part)) for part in FILES} == {x: set(CASES[x]) for x in FILES}
+    names = [name for part in FILES for name in alerts(part)]
+    assert len(names) == len(set(names)) > 30
+
+
+ALERTS = [(part, name) for part in FILES for name in alerts(part)]
+
+
+@pytest.mark.parametrize(("part", "name"), ALERTS)
+def test_an_alert_says_what_is_wrong_and_where_to_read_on(part: str, name: str) -> None:
+    """An alert has a severity, a summary, a description in sentences, and a link to an existing
+    section of the guide. Its texts use only labels that the alert has."""
+    rule, case = alerts(part)[name], CASES[part][name]
+    assert rule["labels"] == {"severity": rule["labels"]["severity"]}
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    notes = rule["annotations"]
+    assert set(notes) == {"summary", "description", "runbook"}
+    assert notes["description"].endswith(".")
+    assert not notes["summary"].endswith(".")
+    page, _, anchor = notes["runbook"].partition("#")
+    assert page == "docs/operations.md"
+    assert anchor in anchors(ROOT / page)
+    assert labels_in(notes) <= set(case.labels)
+
+
+def labels_in(notes: dict[str, str]) -> set[str]:
+    return set(re.findall(r"\$labels\.(\w+)", " ".join(notes.values())))
+
+
+@pytest.mark.parametrize(("part", "name"), ALERTS)
+def test_an_alert_is_tested_with_series_that_programs_show(
+    part: str, name: str, metrics: set[str]
+) -> None:
+    """The cases of an alert use only metrics of the programs, and have series for which the alert
+    must not fire."""
+    case: Case = CASES[part][name]
+    for each in (case.bad, case.good):
+        assert each
+        assert {name for key in each for name in names_in(key)} <= metrics | PROMETHEUS_OWN
+
+
+@pytest.mark.parametrize("board", boards.BOARDS, ids=lambda x: x.name)
+def test_the_boards_are_what_the_panels_say(board: boards.Board) -> None:
+    """The files of the boards are equal to the files that `python -m deploy.monitoring.boards`
+    writes, so that the panels have only one source."""
+    assert boards.path(board).read_text() == boards.text(board)
+    assert {path.name for path in boards.FOLDER.iterdir()} == {
+        boards.path(each).name for each in boards.BOARDS
+    }
+
+
+@pytest.mark.parametrize("board", boards.BOARDS, ids=lambda x: x.name)
+def test_every_panel_has_title_unit_and_source(board: boards.Board) -> None:
+    """Each panel of a board has its own title, a unit, and the board's variable as its data source.
+    Panels do not overlap, and each variable that a query names exists."""
+    document: dict[str, Any] = json.loads(boards.text(board))
+    variables = {each["name"] for each in document["templating"]["list"]}
+    assert "datasource" in variables
+    titles, places = set(), set()
+    for panel in document["panels"]:
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        titles.add(panel["title"])
+        places.add((panel["gridPos"]["x"], panel["gridPos"]["y"]))
+        for target in panel["targets"]:
+            assert set(re.findall(r"\$(\w+)", target["expr"])) <= variables
+            assert target["legendFormat"]
+    assert len(titles - {""}) == len(places) == len(document["panels"])
+
+
+def test_the_example_scrapes_every_program() -> None:
+    """The example of Prometheus' configuration has a job for each program, under the name that the
+    rules use, and the port that the program has by default."""
+    text = (ROOT / "deploy/monitoring/prometheus.yml").read_text()
+    jobs = {x["job_name"]: x["static_configs"] for x in yaml.safe_load(text)["scrape_configs"]}
+    assert set(jobs) == {f"skidway-{program}" for program in PROGRAMS} | {"node"}
+    named = {job for where, query in queries() for job in re.findall(r'job="([\w-]+)"', query)}
+    assert named <= set(jobs)
+
+
+def test_the_collection_has_the_rules_and_boards() -> None:
+    """The files in deploy/monitoring are the role's files, because a collection cannot contain
+    files outside its folder."""
+    files = COLLECTION / "roles" / "monitoring" / "files"
+    assert RULES.resolve() == (files / "rules").resolve()
+    assert boards.FOLDER.resolve() == (files / "boards").resolve()
+
+
+def test_the_page_lists_every_alert() -> None:
+    """docs/monitoring.md has a row for each alert, with its severity and its section of the
+    guide."""
+    page = (ROOT / "docs/monitoring.md").read_text()
+    rows = re.findall(
+        r"^\| `(Skidway\w+)` \| (\w+) \| .+ \| \[.+\]\((.+)\) \|$", page, re.MULTILINE
+    )
+    written = {
+        (name, rule["labels"]["severity"], rule["annotations"]["runbook"].removeprefix("docs/"))
+        for part in FILES
+        for name, rule in alerts(part).items()
+    }
+    assert len(rows) == len(written)
+    assert set(rows) == written
+
+
+def test_the_role_writes_the_thresholds_that_the_rules_have() -> None:
+    """With its defaults, the role writes the same file of thresholds as in the folder of the rules.
+    If a variable has another number, the role writes this number."""
+    template = COLLECTION / "roles" / "monitoring" / "templates" / "thresholds.yml.j2"
+    written = (RULES / "thresholds.yml").read_text()
+    variable, (name, value) = "{{ %s }}", ("monitoring_load_late_after_s", 93600)
+    assert defaults("monitoring")[name] == value
+    assert template.read_text().replace(variable % name, str(value)) == written

@@ -1,0 +1,40 @@
+"""What the loader tells people of each load, beside the counts that the audit compares."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.audit.topic.load_note import Load, load_of
+from skidway.audit.topic.messages import Delta
+from skidway.audit.topic.notes import Note
+from support.memory_loading import PRODUCER, MemoryLoading
+
+
+@pytest.fixture
+def loading() -> MemoryLoading:
+    return MemoryLoading()
+
+
+def told(loading: MemoryLoading) -> list[Load]:
+    notes = [x for x in loading.said() if isinstance(x, Note)]
+    assert {x.producer for x in notes} <= {PRODUCER}
+    found = [load_of(x) for x in notes]
+    return [x for x in found if x is not None]
+
+
+def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> None:
+    """After the counts of a load comes a note with its number, offsets, rows, files and bytes. A
+    run that loads nothing tells nothing."""
+    for count in (10, 25):
+        loading.write(count)
+        loading.run()
+    loading.run()
+    first, second = told(loading)
+    assert (first.number, first.offsets, first.rows, first.rejects) == (1, 10, 10, 0)
+    assert (second.number, second.offsets, second.rows) == (2, 25, 25)
+    assert first.files == 1
+    assert first.bytes is not None
+    assert first.bytes > 0
+    assert first.seconds is not None
+    said = [x for x in loading.said() if isinstance(x, Delta | Note)]
+    assert [type(x) for x in said] == [Delta, Note, Delta, Note]
