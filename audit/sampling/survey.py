@@ -15,7 +15,7 @@ from skidway.audit.sampling.record_contents import RecordContents
 from skidway.audit.sampling.wanted import Found, Span, Wanted, least_ms
 from skidway.audit.tracing import logs
 from skidway.audit.tracing.logs import SiteCluster
-from skidway.audit.tracing.outputs import HOUR_MS, LoadedTopic, hour_ms, loaded
+from skidway.audit.tracing.outputs import HOUR_MS, LoadedTopic, hour_ms
 from skidway.audit.tracing.site import Site
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -101,7 +101,7 @@ def _loaded(site: Site, source: Source, result: Surveyed) -> list[LoadedTopic]:
     if site.output is None:
         return []
     try:
-        found = [x for x in loaded(site.output, source) if x.source.topic == source.topic]
+        found = site.loaded_alone(source)
     except ManifestUnreadable as error:
         result.unread.append(str(error))
         return []

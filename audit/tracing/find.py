@@ -181,15 +181,23 @@ class _SourceSearch:
         )  # fmt: skip
         matched: dict[Point, Point] = {}
         by_file = _by_file(points)
+        outside = set[Point]()
         for record in searched(cluster, later, search):
-            first = self._take_record(record)
-            if first is not None:
-                near = by_file.get((first.agent, first.file), ())
-                matched |= {x: first for x in near if record.origin and is_at(record.origin, x)}
+            if record.origin is None:
+                continue
+            first = Point(record.origin.agent, record.origin.file, record.origin.first)
+            near = {x for x in by_file.get(first[:2], ()) if is_at(record.origin, x)}
+            if question.since_ms <= record.time_ms < question.until_ms:
+                self._lines.add(_Line(first, record.time_ms, record))
+                matched |= dict.fromkeys(near, first)
+            else:
+                outside |= near
         self._found.seen += search.seen
         self._found.skipped += search.skipped
-        old = self._older(cluster, earlier, search, set(points) - matched.keys())
-        self._take_host_lines((x for x in host_lines if not old.intersection(x.points)), matched)
+        unmatched = set(points) - matched.keys() - outside
+        outside |= self._older(cluster, earlier, search, unmatched)
+        shown = (x for x in host_lines if not outside.intersection(x.points))
+        self._take_host_lines(shown, matched)
 
     def _older(
         self, cluster: SiteCluster, earlier: Ranges, search: LogSearch, unmatched: set[Point]
@@ -207,19 +215,11 @@ class _SourceSearch:
                 old |= {x for x in unclear if record.origin and is_at(record.origin, x)}
         return old
 
-    def _take_record(self, record: LineRecord) -> Point | None:
-        origin = record.origin
-        if origin is None:
-            return None
-        point = Point(origin.agent, origin.file, origin.first)
-        self._lines.add(_Line(point, record.time_ms, record))
-        return point
-
     # Rows.
 
     def _search_rows(self) -> None:
         question = self._question
-        span = hours_of(question.since_ms, question.until_ms + AHEAD_MS)
+        span = hours_of(question.since_ms, question.until_ms)
         wanted = RowQuestion(
             frozenset(self._agents), question.text, tuple(self._lines.kept),
             since_ms=question.since_ms, until_ms=question.until_ms,

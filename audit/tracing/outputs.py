@@ -19,7 +19,6 @@ from skidway.audit.output import Output
 from skidway.audit.recount import checkpoints, manifests
 from skidway.audit.recount.manifests import ManifestUnreadable
 from skidway.audit.recount.named_files import COUNTED, NamedFile
-from skidway.audit.recount.recount import topics
 from skidway.audit.tracing.lines import LineRow
 from skidway.audit.tracing.row_search import RowQuestion, rows_in
 from skidway.errors import SkidwayError
@@ -85,16 +84,32 @@ class LoadedTopic:
         self.unread.append(f"{named.path} is not there")
 
 
-def loaded(output: Output, source: Source) -> list[LoadedTopic]:
-    """The topics of the output that have the rows of a source topic. Raises ManifestUnreadable."""
-    found = []
-    for name in topics(output):
-        if source.topic not in name:
-            continue  # an output uses the name of the topic in its cluster: mirrors add a prefix
-        head = manifests.head(output, name).source
-        if head is not None and (head.cluster, head.topic) == (source.cluster, source.topic):
-            found.append(read_topic(output, name, head))
-    return found
+class OutputTopics:
+    """The topics of an output. The names and the sources are read once, because a search for the
+    lines of a host asks about each of the host's topics."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._names: list[str] | None = None
+        self._sources: dict[str, Source | None] = {}
+
+    def loaded(self, source: Source) -> list[LoadedTopic]:
+        """The topics that have the rows of a source topic. Raises ManifestUnreadable."""
+        if self._names is None:
+            self._names = self._output.names(manifests.STATE)
+        # An output uses the name of the topic in its cluster: mirrors add a prefix.
+        named = [x for x in self._names if x == source.topic or x.endswith(f".{source.topic}")]
+        own = [(name, self._source_of(name)) for name in named]
+        return [
+            read_topic(self._output, name, head)
+            for name, head in own
+            if head is not None and (head.cluster, head.topic) == (source.cluster, source.topic)
+        ]
+
+    def _source_of(self, name: str) -> Source | None:
+        if name not in self._sources:
+            self._sources[name] = manifests.head(self._output, name).source
+        return self._sources[name]
 
 
 def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:

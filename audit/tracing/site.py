@@ -4,7 +4,7 @@ this host's files)."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from skidway.audit.evidence.line_evidence import AnnouncedFile, DeclaredRange, LineEvidence
 from skidway.audit.output import Output
@@ -12,7 +12,7 @@ from skidway.audit.tracing import host_files
 from skidway.audit.tracing.host_files import HostFile, HostState
 from skidway.audit.tracing.lines import REJECTED_SUFFIX, FileName
 from skidway.audit.tracing.logs import SiteCluster
-from skidway.audit.tracing.outputs import LoadedTopic, loaded
+from skidway.audit.tracing.outputs import LoadedTopic, OutputTopics
 from skidway.kafka.source import Source
 
 
@@ -28,6 +28,7 @@ class Site:
     tiers: tuple[str, ...]
     host: HostState | None = None
     host_name: str = ""
+    _topics: OutputTopics | None = field(init=False, default=None)
 
     def clusters_of(self, source: Source) -> list[SiteCluster]:
         """The clusters that have a source's topics, the source's own cluster first."""
@@ -36,10 +37,16 @@ class Site:
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
         """The topics of the output with the rows of a source topic and of its rejects."""
+        rejects = replace(source, topic=source.topic + REJECTED_SUFFIX)
+        return [*self.loaded_alone(source), *self.loaded_alone(rejects)]
+
+    def loaded_alone(self, source: Source) -> list[LoadedTopic]:
+        """The topics of the output with the rows of a source topic. Raises ManifestUnreadable."""
         if self.output is None:
             return []
-        both = (source, replace(source, topic=source.topic + REJECTED_SUFFIX))
-        return [topic for each in both for topic in loaded(self.output, each)]
+        if self._topics is None:
+            self._topics = OutputTopics(self.output)
+        return self._topics.loaded(source)
 
     def file_here(self, agent: int, file: int) -> HostFile | None:
         """The file with this id on this host; None if it is not a file of this host's agent."""

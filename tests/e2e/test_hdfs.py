@@ -3,8 +3,12 @@ Hadoop."""
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from support.following import EVERYWHERE, HOST, asked, begins_of, states
 from support.hdfs import Hdfs
 from support.pipeline import Pipeline
 from support.proxy import Fault, produces
@@ -62,3 +66,44 @@ def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     assert trial.loaded()["repeats"] > 0
     trial.expect_complete()
     trial.expect_recounted()
+
+
+@STORIES.add(
+    parser={"type": "regex", "pattern": r"(?P<time>\S+) (?P<level>[A-Z]+) (?P<message>.*)"},
+    timestamp={"fields": ["time"], "format": "rfc3339"},
+)
+def lines_are_followed_to_rows_on_hdfs(trial: Trial) -> Told:
+    """`skidway audit find` finds a line by its text, and `trace` by its byte and by the columns of
+    its row. Both name the Parquet file on HDFS that has the row."""
+    now = datetime.now(UTC)
+    old, new = (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in (now - timedelta(hours=5), now))
+    lines = [f"{old} INFO order {number:05} packed" for number in range(20)]
+    lines += [f"{new} INFO order {number:05} shipped" for number in range(20)]
+    lines.append("!! not parsed: order 00020 shipped")
+    trial.oracle.append("app.log", lines)
+    begins, path = begins_of(lines), trial.folder / "app.log"
+    trial.settle()
+    yield
+    (row,) = (x for x in trial.rows().to_pylist() if x["message"] == "order 00007 shipped")
+    status, traced = asked(trial, "trace", f"{HOST}:{path}:{begins[27] + 3}")
+    (line,) = traced["lines"]
+    assert (status, states(line), line["text"]) == (0, EVERYWHERE, lines[27])
+    file = line["tiers"][-1]["place"]
+    assert file.startswith(f"{trial.output}/dc1.{trial.topic}/dt={new[:10]}/hour={new[11:13]}/")
+    assert file.endswith(".parquet")
+    place = {name: row[name] for name in ("_file_id", "_offset")}
+    assert asked(trial, "trace", "--row", json.dumps(place)) == (0, traced)
+
+    options = ("--host", HOST, "--topic", trial.topic)
+    status, found = asked(trial, "find", "order 00007", *options, "--since", "1h")
+    assert (status, [x["first"] for x in found["lines"]]) == (0, [begins[27]]), found
+    assert found["lines"][0]["tiers"][-1] == line["tiers"][-1]
+    status, earlier = asked(
+        trial, "find", "order 00007", *options, "--since", "6h", "--until", "2h"
+    )
+    assert (status, [x["first"] for x in earlier["lines"]]) == (0, [begins[7]]), earlier
+    status, rejected = asked(trial, "find", "order 00020", *options, "--since", "1h")
+    assert status == 0
+    assert states(rejected["lines"][0]) == EVERYWHERE | {
+        "broker": "rejected", "mirror": "rejected",
+    }  # fmt: skip

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import socket
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from skidway.demo.site import DATACENTER
+from support.following import EVERYWHERE, HOST, asked, begins_of, states
 from support.processes import free_port, run_skidway
 from support.trials import Stage, Stories, Story, Told, Trial
 
 pytestmark = pytest.mark.e2e
 STORIES = Stories()
-HOST = socket.gethostname()
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
@@ -23,28 +21,6 @@ def test_a_line_is_followed(stage: Stage, story: Story) -> None:
     """Each story keeps the promise in its docstring. A story is a function of this module that
     asks about lines after a load."""
     stage.result(story)
-
-
-def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Runs a command of `skidway audit` about all of the pipeline's tiers."""
-    site = trial.pipeline.site
-    done = run_skidway(
-        "audit", *arguments, "--json",
-        "--config", str(site.config("audit")),
-        "--cluster", site.address("broker-dc1"),
-        "--output", trial.pipeline.site.output,
-        "--agent-config", str(site.config("agent")),
-        "--registry", site.url("registry"),
-    )  # fmt: skip
-    assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
-    return done.returncode, dict(json.loads(done.stdout))
-
-
-def states(line: dict[str, Any]) -> dict[str, str]:
-    return {each["tier"]: each["state"] for each in line["tiers"]}
-
-
-EVERYWHERE = {"host": "found", "broker": "found", "mirror": "found", "hdfs": "found"}
 
 
 @STORIES.add(
@@ -63,7 +39,7 @@ def lines_followed_through_all_tiers(trial: Trial) -> Told:
     path = trial.folder / "app.log"
     trial.oracle.append("app.log", lines)
     trial.settle()
-    begins = [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
+    begins = begins_of(lines)
 
     yield
     late = f"{now} INFO order 00052 is late"

@@ -22,6 +22,7 @@ from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, read_header, seal, stamp
 from skidway.kafka.client import Client
 from skidway.kafka.columns import Origins
+from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.audit_senders import LOGS
 from support.clock import ManualClock
@@ -65,10 +66,12 @@ class LineWorld:
         self.host: HostState | None = None
         self._loads: dict[str, int] = {}
 
-    def announce(self, *, file: int = FILE, path: str = PATH, agent: int = AGENT) -> None:
+    def announce(
+        self, *, file: int = FILE, path: str = PATH, agent: int = AGENT, source: Source = LOGS
+    ) -> None:
         self.messages.append(
             Announcement(
-                NOW_MS - 1_000, agent, file, HOST, path, 1, file, b"x" * 32, 1_024, LOGS,
+                NOW_MS - 1_000, agent, file, HOST, path, 1, file, b"x" * 32, 1_024, source,
                 born_ns=file,
             )
         )  # fmt: skip

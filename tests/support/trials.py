@@ -114,6 +114,11 @@ class Trial:
     def topics(self) -> list[str]:
         return [self.topic, f"{self.topic}.rejected"]
 
+    @property
+    def output(self) -> str:
+        """The directory or the folder on HDFS to which the loads write."""
+        return self._stage.output
+
     def write(self, name: str, count: int) -> Path:
         return self.oracle.write(name, count)
 

@@ -50,6 +50,27 @@ MUTANTS = (
         (f"{_FIND}test_lines_before_the_time_span_are_left_out",),
     ),
     Mutant(
+        "a line of the file from after the time span is shown",
+        "audit/tracing/find.py",
+        "            if question.since_ms <= record.time_ms < question.until_ms:\n",
+        "            if question.since_ms <= record.time_ms:\n",
+        (f"{_FIND}test_lines_after_the_time_span_are_left_out",),
+    ),
+    Mutant(
+        "a search opens files of an hour that nobody asked for",
+        "audit/tracing/find.py",
+        "hours_of(question.since_ms, question.until_ms)",
+        "hours_of(question.since_ms, question.until_ms + AHEAD_MS)",
+        (f"{_FIND}test_only_files_of_the_hours_asked_for_are_opened",),
+    ),
+    Mutant(
+        "a search lists the output's topics once for each topic of the host",
+        "audit/tracing/outputs.py",
+        "        if self._names is None:\n",
+        "        if True:\n",
+        (f"{_FIND}test_only_files_of_the_hours_asked_for_are_opened",),
+    ),
+    Mutant(
         "a search notes any number of lines",
         "audit/tracing/find.py",
         "        if len(self._known) >= HITS_MAX:\n",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from skidway.audit.output.local import LocalOutput
 from skidway.audit.tracing import find
 from skidway.audit.tracing.find import FindQuestion, Found, words_of
 from skidway.audit.tracing.host_files import HostFile, HostState
@@ -14,6 +16,7 @@ from skidway.audit.tracing.lines import State
 from skidway.audit.tracing.log_search import LogSearch
 from skidway.errors import UsageError
 from skidway.kafka.batch import read_header
+from support.audit_senders import LOGS
 from support.line_world import (
     AGENT,
     FILE,
@@ -123,6 +126,50 @@ def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Pat
     on_host(world, tmp_path / "app.log", b"\n".join(LINES[:2]) + b"\n", position=32)
     found = find.find(world.site(clusters=("dc1",)), question("order"))
     assert [story.first for story in found.stories] == [16]
+
+
+def test_lines_after_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
+    """Lines of the file whose records have event times after the span are left out."""
+    world.append(batch(LINES[:1]))
+    world.append(batch(LINES[1:2], first=16, time_ms=NOW_MS + HOUR_MS))
+    on_host(world, tmp_path / "app.log", b"\n".join(LINES[:2]) + b"\n", position=32)
+    found = find.find(world.site(clusters=("dc1",)), question("order"))
+    assert (found.count, [story.first for story in found.stories]) == (1, [0])
+
+
+def test_only_files_of_the_hours_asked_for_are_opened(
+    world: LineWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search opens only Parquet files of the hours between the two times, and reads the names
+    of the output's topics once, however many topics the host has."""
+    world.announce(file=5, path="/var/log/other.log", source=replace(LOGS, topic="other"))
+    for hour in range(-3, 4):
+        world.append(batch(LINES[:1], first=16 * hour + 48, time_ms=NOW_MS + hour * HOUR_MS))
+        world.load(
+            (16 * hour + 48, LINES[0]), offset=hour + 3, time_ms=NOW_MS + hour * HOUR_MS
+        )  # fmt: skip
+    opened: list[str] = []
+    listed: list[str] = []
+    note_calls(monkeypatch, "open", opened)
+    note_calls(monkeypatch, "names", listed)
+    asked = question("order 1", since_ms=NOW_MS - 2 * HOUR_MS, until_ms=NOW_MS)
+    found = find.find(world.site(), asked)
+    assert [story.first for story in found.stories] == [32, 16]
+    hours = {path.split("hour=")[1][:2] for path in opened if path.endswith(".parquet")}
+    assert hours == {"02", "03"}
+    assert listed.count("_skidway") == 1
+    assert "" not in listed
+
+
+def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
+    """Notes the paths with which a method of the output is called."""
+    original = getattr(LocalOutput, method)
+
+    def call(self: LocalOutput, path: str) -> object:
+        noted.append(path)
+        return original(self, path)
+
+    monkeypatch.setattr(LocalOutput, method, call)
 
 
 def test_records_outside_of_the_time_span_are_left_out(world: LineWorld) -> None:

@@ -1,0 +1,39 @@
+"""`skidway audit trace` and `find` in stories: the commands, and what they say about a line."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any, Final
+
+from support.processes import run_skidway
+from support.trials import Trial
+
+HOST: Final = socket.gethostname()
+EVERYWHERE: Final = {"host": "found", "broker": "found", "mirror": "found", "hdfs": "found"}
+
+
+def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Runs a command of `skidway audit` about all of the pipeline's tiers. Returns its status and
+    its JSON document."""
+    site = trial.pipeline.site
+    done = run_skidway(
+        "audit", *arguments, "--json",
+        "--config", str(site.config("audit")),
+        "--cluster", site.address("broker-dc1"),
+        "--output", trial.output,
+        "--agent-config", str(site.config("agent")),
+        "--registry", site.url("registry"),
+    )  # fmt: skip
+    assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
+    return done.returncode, dict(json.loads(done.stdout))
+
+
+def states(line: dict[str, Any]) -> dict[str, str]:
+    """By tier, whether the tier has the line, or why not."""
+    return {each["tier"]: each["state"] for each in line["tiers"]}
+
+
+def begins_of(lines: list[str]) -> list[int]:
+    """The first byte of each line in a file that has only these lines."""
+    return [sum(len(line.encode()) + 1 for line in lines[:number]) for number in range(len(lines))]
