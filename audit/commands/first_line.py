@@ -1,6 +1,7 @@
-"""Reads the first line that is missing, doubled or different, where it can still be read: from the
-file, if the command runs on the file's host, or from the log of the brokers that the command
-reads."""
+"""Reads the first line that is missing, doubled, different or rejected, where it can still be read:
+from the file, if the command runs on the file's host, or from the log of the brokers that the
+command reads. The text of a rejected line is read only from its topic, because the agent has masked
+it there."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from typing import Any
 from skidway.audit.commands import options
 from skidway.audit.explanation.explanation import Explanation
 from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.messages import Tier
 from skidway.errors import SkidwayError
 from skidway.kafka.client import EARLIEST, LATEST, Client
-from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.consuming.asking import registry
+from skidway.schemas.consuming.rejected_examples import rejected_example
+from skidway.schemas.consuming.rejected_lines import Wanted
 from skidway.schemas.consuming.values import Values
 from skidway.schemas.topic_reading import read_ranges
 
@@ -40,12 +43,13 @@ _KINDS = {
 }
 """The kinds of the lines of some causes. All other lines are missing."""
 _RECORD_COLUMN = "line"
+_OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstLine:
-    """A line. kind: missing, doubled or differing. where: `path` and byte, or topic, partition and
-    offset, in words."""
+    """A line. kind: missing, doubled, differing or rejected. where: `path` and byte, or topic,
+    partition and offset, in words."""
 
     kind: str
     where: str
@@ -58,8 +62,7 @@ class FirstLine:
 
 class FirstLines:
     """Reads the first lines of several explanations, and at most READ_MAX of them from brokers.
-    inodes: the inodes of files with losses, and with lines
-    that differ, by agent and file id."""
+    inodes: the inodes of files with losses, and with lines that differ, by agent and file id."""
 
     def __init__(
         self,
@@ -71,8 +74,10 @@ class FirstLines:
         self._here = socket.gethostname()
         self._left = READ_MAX
 
-    def of(self, source: Source, found: Explanation) -> FirstLine | None:
+    def of(self, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
         """The first line of one explanation; None if nobody can read it here."""
+        if found.cause in _OF_REJECTS:
+            return self._of_brokers("rejected", lambda client: _rejected(client, verdict, found))
         kind = _KINDS.get(found.cause, "missing")
         if found.path and found.ranges and found.host == self._here:
             inode = self._inodes.get((found.agent or 0, found.file or 0))
@@ -80,26 +85,33 @@ class FirstLines:
             if text is not None:
                 where = f"{found.path} at byte {found.ranges[0].first}"
                 return FirstLine(kind, where, text)
-        if not found.offsets or self._left == 0 or found.cause in (Cause.RETENTION, Cause.GAP):
+        if not found.offsets or found.cause in (Cause.RETENTION, Cause.GAP):
+            return None
+        return self._of_brokers(kind, lambda client: self._of_log(client, verdict, found, kind))
+
+    def _of_brokers(
+        self, kind: str, read: Callable[[Client], FirstLine | None]
+    ) -> FirstLine | None:
+        if self._left == 0:
             return None
         self._left -= 1
         try:
-            return self._of_log(source, found, kind)
+            with options.client_of(self._args, self._settings) as client:
+                return read(client)
         except (SkidwayError, OSError) as error:
-            print(f"note: the first missing line cannot be read: {error}", file=sys.stderr)
+            print(f"note: the first {kind} line cannot be read: {error}", file=sys.stderr)
             return None
 
-    def _of_log(self, source: Source, found: Explanation, kind: str) -> FirstLine | None:
+    def _of_log(
+        self, client: Client, verdict: BucketVerdict, found: Explanation, kind: str
+    ) -> FirstLine | None:
         """The record at the first of the offsets, in the topic or in its mirror."""
         wanted = found.offsets[0]
-        with options.client_of(self._args, self._settings) as client:
-            names = [f"{source.cluster}.{source.topic}", source.topic]
-            known = client.metadata(names).topics
-            topic = next((x for x in names if x in known and not known[x].error), None)
-            if topic is None or found.tier is Tier.MIRROR:
-                return None  # the mirror itself does not have the record
-            tp = TopicPartition(topic, wanted.partition)
-            value = _value_at(client, tp, wanted.first)
+        topic = _topic_here(client, verdict)
+        if topic is None or found.tier is Tier.MIRROR:
+            return None  # the mirror itself does not have the record
+        tp = TopicPartition(topic, wanted.partition)
+        value = _value_at(client, tp, wanted.first)
         if value is None:
             return None
         client_of_registry, is_named = registry(self._args)
@@ -108,6 +120,28 @@ class FirstLines:
         if isinstance(said.decoded, dict) and isinstance(said.decoded.get(_RECORD_COLUMN), str):
             text = said.decoded[_RECORD_COLUMN]
         return FirstLine(kind, f"{tp} at offset {wanted.first}", text[:TEXT_BYTES_MAX])
+
+
+def _topic_here(client: Client, verdict: BucketVerdict) -> str | None:
+    """The name of the bucket's topic in this cluster; None if the cluster does not have it."""
+    source = verdict.source
+    names = [f"{source.cluster}.{source.topic}", source.topic]
+    known = client.metadata(names).topics
+    return next((x for x in names if x in known and not known[x].error), None)
+
+
+def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
+    """A line that was rejected in the bucket, and if possible by the agent of the explanation. Its
+    text is what the agent's rules (`shape`) have let it send. Records that the loader rejected are
+    in no topic."""
+    topic = _topic_here(client, verdict) if found.tier is Tier.AGENT else None
+    if topic is None:
+        return None
+    span = Wanted(since=verdict.bucket, until=verdict.bucket + verdict.bucket_ms)
+    example = rejected_example(
+        client, topic, span, lambda document: found.agent in (None, document["agent"])
+    )
+    return None if example is None else FirstLine("rejected", example.where, example.text)
 
 
 def line_of_file(path: Path, position: int, inode: int | None) -> str | None:

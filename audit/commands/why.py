@@ -28,6 +28,7 @@ from skidway.cli.output import print_json
 from skidway.clock import SystemClock
 from skidway.errors import Unreachable, UsageError
 from skidway.schemas.consuming.asking import add_registry_option
+from skidway.schemas.consuming.rejected_examples import printable
 
 
 def register(verbs: Any) -> None:
@@ -95,7 +96,7 @@ def _why(args: argparse.Namespace) -> int:
             [explained(x) for x in [*_newest(found), *_empty(evidence, names, policy, now_ms)]]
         )
     lines = FirstLines(args, settings, inodes)
-    told = [(x, [(each, lines.of(x.source, each)) for each in causes]) for x, causes in answer]
+    told = [(x, [(each, lines.of(x, each)) for each in causes]) for x, causes in answer]
     _print(args, told, others, same)
     return int(any(_is_wanting(x, causes) for x, causes in answer) or others > 0)
 
@@ -200,7 +201,7 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
         lines.append(_heading(names[verdict.source], verdict, said, since[id(verdict)]))
         lines += text(said)
         for each in (line for _, line in causes if line is not None):
-            lines.append(f"  the first {each.kind} line is {each.where}: {each.text}")
+            lines.append(f"  the first {each.kind} line is {each.where}: {printable(each.text)}")
     if others:
         lines.append(_more(others, same))
     print("\n".join(lines))

@@ -1,7 +1,8 @@
 """Prints records of topics for people: `skidway consume` and `skidway rejected`.
 
 The reading order is: asking (finds the registry's address and credentials), values (decodes Avro
-values by their schema ids), consume, rejected_lines, rejected.
+values by their schema ids), consume, rejected_lines, rejected_examples (one bounded line of text),
+rejected.
 
 The commands decode a value that begins with a schema id, and print any other value unchanged. If a
 value cannot be decoded, the commands also print it unchanged, and a sentence on standard error says

@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,15 @@ class Wanted:
         )
 
 
+class FoundLine(NamedTuple):
+    """A rejected line, and the place and the timestamp of its record."""
+
+    tp: TopicPartition
+    offset: int
+    timestamp: int
+    document: dict[str, Any]
+
+
 class RejectedLines:
     """Reads rejected lines. repeats: how many records were repeats. unread: how many records this
     version cannot read.
@@ -72,28 +81,37 @@ class RejectedLines:
 
     def read(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
         """Yields each wanted line once. Raises Unreachable, UsageError."""
+        for found in self.found(wanted):
+            yield found.document
+
+    def found(self, wanted: Wanted, most: int | None = None) -> Iterator[FoundLine]:
+        """Yields each wanted line once, with the place of its record. most: how many records of
+        each partition are read at most. Raises Unreachable, UsageError."""
         (topic,) = existing(self._client, [self._name])
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
         first = offsets_at(self._client, partitions, begin)
         end = offsets_at(self._client, partitions, LATEST)
         codec = Codec(schema_text("Rejected"))
+        if most is not None:
+            end = {tp: min(end[tp], first[tp] + most) for tp in partitions}
         ranges = {tp: (first[tp], end[tp]) for tp in partitions}
         seen: set[tuple[int, int, int]] = set()
         for tp, batch in read_ranges(self._client, ranges):
-            for timestamp, document in self._documents(codec, batch, ranges[tp]):
-                if not wanted.takes(document, timestamp):
+            for found in self._lines(codec, tp, batch, ranges[tp]):
+                document = found.document
+                if not wanted.takes(document, found.timestamp):
                     continue
                 key = (document["agent"], document["file"], document["first"])
                 if key in seen:
                     self.repeats += 1
                 else:
                     seen.add(key)
-                    yield document
+                    yield found
 
-    def _documents(
-        self, codec: Codec, batch: DecodedRecords, bounds: tuple[int, int]
-    ) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _lines(
+        self, codec: Codec, tp: TopicPartition, batch: DecodedRecords, bounds: tuple[int, int]
+    ) -> Iterator[FoundLine]:
         offsets = np.asarray(batch.offsets)
         wanted = np.flatnonzero((offsets >= bounds[0]) & (offsets < bounds[1]))
         ids, datums = wire.split(batch.values.take(pa.array(wanted)))
@@ -102,7 +120,7 @@ class RejectedLines:
         good = wanted[framed[decoded.good]].tolist()
         self.unread += len(wanted) - len(good)
         for row, document in zip(good, decoded.batch.to_pylist(), strict=True):
-            yield int(batch.timestamps[row]), document
+            yield FoundLine(tp, int(offsets[row]), int(batch.timestamps[row]), document)
 
 
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -260,14 +260,15 @@ def test_a_log_was_deleted_unread(site: Incidents) -> None:
 
 
 def test_lines_were_rejected(site: Incidents) -> None:
-    """If lines were rejected, `why` names their host and a command that shows them. A person who
-    knows the rejected lines can accept the bucket."""
+    """If lines were rejected, `why` names their host, shows one of them, and names a command that
+    shows all of them. A person who knows the rejected lines can accept the bucket."""
     log = site.log("rejected-lines")
     log.write("app.log", 50)
     log.append("app.log", ["no number here"] * 5)
     site.settle(log)
     found = site.cause("rejected-lines", "rejected")
     assert (found["host"], found["of"]["topic"]) == (HOST, f"{DATACENTER}.rejected-lines.rejected")
+    assert (found["line"]["kind"], found["line"]["text"]) == ("rejected", "no number here")
     shown = site.run(found["command"])
     assert "no number here" in shown.stdout, shown
     accept_all(site, "rejected-lines", "rejected")
@@ -281,6 +282,7 @@ def test_a_pattern_was_wrong(site: Incidents) -> None:
     site.settle(log)
     found = site.cause("wrong-pattern", "wrong pattern")
     assert found["host"] == HOST
+    assert found["line"]["text"].startswith("line 0000")
     assert found["command"] == {"host": HOST, "line": "skidway agent validate"}
     said = site.run(found["command"])
     assert said.returncode == 1

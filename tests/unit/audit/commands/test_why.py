@@ -7,26 +7,32 @@ import argparse
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skidway.audit.commands import first_line, options
 from skidway.audit.commands.first_line import FirstLines, line_of_file
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.explanation import ByteRange, Explanation
 from skidway.audit.explanation.next_command import NextCommand
 from skidway.audit.judgement.cause import Cause
-from skidway.audit.judgement.verdict import Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Heartbeat, Message, Range, Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.cli.commands import main
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.consuming.rejected_examples import RejectedExample
+from skidway.schemas.consuming.rejected_lines import Wanted
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster
 from support.one_bucket import (
     HDFS,
     LATENESS,
@@ -41,6 +47,7 @@ from support.one_bucket import (
 )
 
 NOW = START + 3 * SIZE
+VERDICT = BucketVerdict(LOGS, START, SIZE, Status.COMPLETE, (), True)
 AGO = "http://127.0.0.1:1"  # nobody listens there
 
 Why = Callable[..., tuple[int, Any]]
@@ -271,7 +278,57 @@ def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
         ranges=(ByteRange(0, None),), status=Status.UNKNOWN, words="", command=NextCommand("", ""),
     )  # fmt: skip
     lines = FirstLines(argparse.Namespace(), None, {})
-    line = lines.of(LOGS, found)
+    line = lines.of(VERDICT, found)
     assert line is not None
     assert line.document() == {"kind": "doubled", "where": f"{path} at byte 0", "text": "one"}
-    assert lines.of(LOGS, replace(found, host="elsewhere")) is None
+    assert lines.of(VERDICT, replace(found, host="elsewhere")) is None
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A cluster with the mirror of the topic of rejects; the list has what was asked of it."""
+    cluster = MemoryCluster()
+    cluster.create("dc1.logs.rejected")
+    asked: list[Any] = []
+
+    @contextmanager
+    def client_of(*_: object) -> Iterator[Any]:
+        yield MemoryClient(cluster, ManualClock())
+
+    def example(_: Any, topic: str, wanted: Wanted, is_meant: Any) -> RejectedExample:
+        asked.append((topic, wanted.since, wanted.until))
+        assert is_meant({"agent": 7})
+        assert not is_meant({"agent": 8})
+        tp = TopicPartition(topic, 0)
+        return RejectedExample(tp, 5, START, "no-match", "", "web1", "/a.log", 10, "the text")
+
+    monkeypatch.setattr(options, "client_of", client_of)
+    monkeypatch.setattr(first_line, "rejected_example", example)
+    return asked
+
+
+def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -> None:
+    """The command shows a line that was rejected in the bucket, from the topic of rejects, never
+    from the host's file: in the topic, the agent has masked what its rules hide. It reads nothing
+    for rejects of the loader, and lines of at most READ_MAX explanations."""
+    found = Explanation(
+        Cause.REJECTED, Tier.AGENT, agent=7, host=socket.gethostname(), path="/a.log",
+        ranges=(ByteRange(10, None),), status=Status.COMPLETE, words="",
+        command=NextCommand("", ""),
+    )  # fmt: skip
+    rejects = replace(VERDICT, source=REJECTED)
+    lines = FirstLines(argparse.Namespace(), None, {})
+    assert lines.of(rejects, replace(found, tier=Tier.HDFS)) is None
+    assert not brokers
+    lines = FirstLines(argparse.Namespace(), None, {})
+    line = lines.of(rejects, found)
+    assert line is not None
+    assert line.document() == {
+        "kind": "rejected",
+        "where": "dc1.logs.rejected-0 at offset 5 (web1:/a.log byte 10, no-match)",
+        "text": "the text",
+    }
+    assert brokers == [("dc1.logs.rejected", START, START + SIZE)]
+    for _ in range(first_line.READ_MAX):
+        lines.of(rejects, found)
+    assert len(brokers) == first_line.READ_MAX
