@@ -113,6 +113,12 @@ class AuditSettings:
         "bootstrap.servers",
         help="Brokers of the cluster where all audit topics meet: host:port, comma-separated.",
     )
+    clusters: dict[str, str] = setting(
+        "clusters",
+        {},
+        help="Brokers of the clusters from which records come, name: host:port,...; the commands"
+        " that `audit why` and the pages print name these addresses.",
+    )
     store_dir: Path = setting(
         "store.dir",
         Path("/var/lib/skidway/audit"),

@@ -31,6 +31,7 @@ from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.database import failures
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import Clocks
 from skidway.audit.judgement.hosts import HostState
@@ -97,7 +98,10 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        dashboard = Dashboard(editions, clock, histories[1], settings.bootstrap_servers)
+        access = Access(
+            socket.gethostname(), settings.bootstrap_servers, clusters=settings.clusters
+        )
+        dashboard = Dashboard(editions, clock, histories[1], access)
         stack.enter_context(_serving(dashboard, settings.listener))
         stack.enter_context(looking(old, clock, stopping))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))

@@ -31,10 +31,10 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
         evidence = ledger.evidence(FOREVER)
     finally:
         ledger.close()
-    brokers = args.bootstrap_server or ("" if settings is None else settings.bootstrap_servers)
+    access = options.access_of(args, settings)
     now_ms = clock.time_ms()
     found = verdicts(evidence, policy, now_ms)
-    rows = worst(found, lambda x: explain(x, evidence, policy, now_ms, brokers))
+    rows = worst(found, lambda x: explain(x, evidence, policy, now_ms, access))
     if args.json:
         print_json({"topics": rows})
     elif rows:

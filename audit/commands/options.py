@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from skidway import settings
 from skidway.audit.evidence.collection import collect_all
 from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement import roster
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.settings import AuditSettings, check_tiers
@@ -116,6 +118,19 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
     with client_of(args, given) as client:
         collect_all(client, ledger, clock)
     return ledger
+
+
+def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
+    """How commands that are printed reach what they ask: with the options of this command."""
+    brokers = args.bootstrap_server or ("" if given is None else given.bootstrap_servers)
+    named = (("--config", args.config), ("--store", args.store))
+    options = [word for name, value in named if value is not None for word in (name, str(value))]
+    options += [word for each in args.set for word in ("--set", each)]
+    if args.bootstrap_server is not None:
+        options += ["--bootstrap-server", args.bootstrap_server]
+    clusters = {} if given is None else given.clusters
+    registry = args.registry or ""
+    return Access(socket.gethostname(), brokers, tuple(options), registry, clusters)
 
 
 def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:

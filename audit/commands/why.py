@@ -73,11 +73,11 @@ def _why(args: argparse.Namespace) -> int:
         ledger.close()
     if not any(is_named(x, names) for x in evidence.topics):
         raise UsageError(f"The audit does not know the topic {args.topic}.")
-    brokers = args.bootstrap_server or ("" if settings is None else settings.bootstrap_servers)
+    access = options.access_of(args, settings)
     healths = agent_health.healths(args.agent_health)
 
     def explained(verdict: BucketVerdict, last: int | None = None) -> Explained:
-        return verdict, explain(verdict, evidence, policy, now_ms, brokers, healths, last)
+        return verdict, explain(verdict, evidence, policy, now_ms, access, healths, last)
 
     found = [x for x in verdicts(evidence, policy, now_ms) if is_named(x.source, names)]
     others = same = 0

@@ -3,7 +3,6 @@ place of the cause, and the command to run next."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,14 @@ from skidway.audit.evidence.evidence import Evidence, GapNote, LossNote
 from skidway.audit.evidence.hearing import SenderName
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.explanation.agent_health import obstacle
-from skidway.audit.explanation.next_command import NextCommand, Where, accept, next_command
+from skidway.audit.explanation.next_command import (
+    Access,
+    NextCommand,
+    Where,
+    accept,
+    next_command,
+    sample,
+)
 from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import clocks
@@ -34,8 +40,8 @@ from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample_result import day_text
 
+NO_ACCESS = Access()
 _EXPIRED = "expired"
 _MOST = 0.5
 
@@ -94,7 +100,7 @@ def explain(
     evidence: Evidence,
     policy: Policy,
     now_ms: int,
-    brokers: str = "",
+    access: Access = NO_ACCESS,
     healths: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     last: int | None = None,
 ) -> list[Explanation]:
@@ -102,11 +108,11 @@ def explain(
     each finding and each warning that nobody accepted, for each recount that found a difference,
     and one more if rules left out records. Remarks have no explanation.
 
-    now_ms: the time that our clock shows. brokers: the address of the brokers whose audit topics
-    were read. healths: by host, the document of its agent's /health, as far as it is known.
-    last: the last bucket that the acceptance covers, if it covers several.
+    now_ms: the time that our clock shows. access: how the commands reach what they ask. healths: by
+    host, the document of its agent's /health, as far as it is known. last: the last bucket that the
+    acceptance covers, if it covers several.
     """
-    explainer = _Explainer(verdict, evidence, policy, now_ms, brokers, healths, last)
+    explainer = _Explainer(verdict, evidence, policy, now_ms, access, healths, last)
     found = list(explainer.explanations())
     return sorted(dict.fromkeys(found), key=lambda x: (-x.status, _order(x.tier)))
 
@@ -127,7 +133,7 @@ class _Explainer:
         evidence: Evidence,
         policy: Policy,
         now_ms: int,
-        brokers: str,
+        access: Access,
         healths: Mapping[str, Mapping[str, Any]],
         last: int | None,
     ) -> None:
@@ -137,7 +143,7 @@ class _Explainer:
         self._evidence = evidence
         self._policy = policy
         self._now_ms = now_ms
-        self._brokers = brokers
+        self._access = access
         self._topic = evidence.topic(verdict.source)
         self._wrong_clocks = clocks(evidence, policy, now_ms).wrong
 
@@ -168,7 +174,7 @@ class _Explainer:
         source = self._verdict.source
         is_mirrored = Tier.MIRROR in self._policy.tiers_of(source)
         at = Where(
-            where.tier, where.host, where.place, self._brokers, is_mirrored, self._mirror_host,
+            where.tier, where.host, where.place, self._access, is_mirrored, self._mirror_host,
             self._last,
         )  # fmt: skip
         command = where.command or next_command(where.cause, self._verdict, finding.reason, at)
@@ -189,7 +195,9 @@ class _Explainer:
             status=finding.status,
             words=words,
             command=command,
-            accept=accept(self._verdict, finding.reason, self._last) if can_accept else None,
+            accept=accept(self._verdict, finding.reason, self._access, self._last)
+            if can_accept
+            else None,
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
@@ -297,13 +305,7 @@ class _Explainer:
 
     def _of_content(self, about: Content, where: _Location) -> _Location:
         each, result = about.difference, about.result
-        options = [f"--day {day_text(result.day)}"]
-        if result.output:
-            options.append(f"--output {shlex.quote(result.output)}")
-        options += [f"--topic {shlex.quote(topic_name(self._verdict.source))}", "--tell"]
-        if self._brokers:
-            options.append(f"--bootstrap-server {shlex.quote(self._brokers)}")
-        command = NextCommand(result.host, f"skidway audit sample {' '.join(options)}")
+        command = sample(self._verdict.source, result, self._access)
         return replace(
             where, tier=Tier(each.tier), place=each.place, agent=each.agent, host=each.host,
             file=each.file, path=each.path, ranges=(ByteRange(each.first, each.end),),

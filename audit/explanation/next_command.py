@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.cause import Cause
@@ -11,6 +13,8 @@ from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
 from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.sample_result import SampleResult, day_text
+from skidway.kafka.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +29,54 @@ class NextCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """How a command reaches what it asks, so that it runs as it is printed.
+
+    here: the name of the audit's host, where the commands without a host run. brokers: the address
+    of the brokers whose audit topics were read; "" if unknown. options: the options by which
+    further commands of `skidway audit` find the same settings and the same evidence. registry: the
+    registry's URL, if it was given. clusters: the addresses of the brokers of other clusters, by
+    the cluster's name, as far as the settings say them.
+    """
+
+    here: str = ""
+    brokers: str = ""
+    options: tuple[str, ...] = ()
+    registry: str = ""
+    clusters: Mapping[str, str] = field(default_factory=dict)
+
+    def brokers_from(self, host: str) -> tuple[str, ...]:
+        """The option --bootstrap-server for a command on a host."""
+        return _option("--bootstrap-server", self._from(host, self.brokers))
+
+    def cluster_from(self, host: str, name: str) -> tuple[str, ...]:
+        """The option --cluster for a command on a host, if the address is known."""
+        return _option("--cluster", self._from(host, self.clusters.get(name, "")))
+
+    def _from(self, host: str, addresses: str) -> str:
+        """The addresses as another host sees them: a loopback address means the audit's host."""
+        if host in ("", self.here) or not self.here:
+            return addresses
+        return ",".join(_LOOPBACK.sub(f"{self.here}:", x) for x in addresses.split(","))
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
     """The facts from which a command is made. host: the host of the cause. place: the cluster or
-    output. brokers: the address of the brokers whose audit topics were read; "" if unknown.
-    is_mirrored: whether these brokers have the topic as a mirror. mirror_host: the host of the
-    mirror's counter. last: the last bucket that an acceptance covers, if it covers several."""
+    output. access: how the command reaches what it asks. is_mirrored: whether the brokers whose
+    audit topics were read have the topic as a mirror. mirror_host: the host of the mirror's
+    counter. last: the last bucket that an acceptance covers, if it covers several."""
 
     tier: Tier | None = None
     host: str = ""
     place: str = ""
-    brokers: str = ""
+    access: Access = field(default_factory=Access)
     is_mirrored: bool = False
     mirror_host: str = ""
     last: int | None = None
 
 
+_LOOPBACK = re.compile(r"^(127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",
     Cause.AGENT_HELD_UP: "skidway agent state show",
@@ -56,12 +93,12 @@ _OF_ROWS = (
     Cause.RECORDS_MISSING, Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER, Cause.OUTPUT_CHANGED,
 )  # fmt: skip
 _ON_AUDIT = {
-    Cause.TOO_YOUNG: "skidway audit why {topic} {bucket}",
+    Cause.TOO_YOUNG: "skidway audit why {topic} {bucket}{options}",
     Cause.NEWER_VERSION: "skidway --version",
-    Cause.REBUILDING: "skidway audit report --topic {topic}",
-    Cause.SAME_HOST_NAME: "skidway audit hosts",
-    Cause.FILTERED: "skidway audit report --topic {topic}",
-    Cause.NO_ORIGIN: "skidway audit report --topic {topic}",
+    Cause.REBUILDING: "skidway audit report --topic {topic}{options}",
+    Cause.SAME_HOST_NAME: "skidway audit hosts{options}",
+    Cause.FILTERED: "skidway audit report --topic {topic}{options}",
+    Cause.NO_ORIGIN: "skidway audit report --topic {topic}{options}",
 }
 
 
@@ -71,40 +108,56 @@ def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where)
         return NextCommand(where.host, _ON_HOST[cause])
     if cause in _ON_AUDIT:
         topic, bucket = shlex.quote(topic_name(verdict.source)), time_text(verdict.bucket)
-        return NextCommand("", _ON_AUDIT[cause].format(topic=topic, bucket=bucket))
+        options = _joined("", where.access.options)
+        line = _ON_AUDIT[cause].format(topic=topic, bucket=bucket, options=options)
+        return NextCommand("", line)
     if cause is Cause.REJECTED and where.tier is not Tier.HDFS:
-        return _rejected(verdict, where)
+        return NextCommand("", rejected_show(verdict.source, where.access, where.is_mirrored))
     if cause in (Cause.COUNTER_STOPPED, Cause.TIER_ABSENT):
         return NextCommand(where.host, f"systemctl start {_counter_unit(where)}")
     if where.tier is Tier.HDFS and cause in _OF_ROWS:
         return _recount(verdict, where)
     if cause is Cause.RECORDS_MISSING:
         return _mirror_or_counter(where)
-    return accept(verdict, words, where.last)
+    return accept(verdict, words, where.access, where.last)
 
 
-def accept(verdict: BucketVerdict, words: str, last: int | None = None) -> NextCommand:
+def accept(
+    verdict: BucketVerdict, words: str, access: Access, last: int | None = None
+) -> NextCommand:
     """The command that accepts the bucket, and all buckets up to `last`. words: the reason."""
-    topic, bucket = shlex.quote(topic_name(verdict.source)), time_text(verdict.bucket)
-    until = "" if last is None else f" {time_text(last)}"
-    reason = shlex.quote(words)
-    return NextCommand("", f"skidway audit accept {topic} {bucket}{until} --reason {reason}")
+    until = () if last is None else (time_text(last),)
+    named = (topic_name(verdict.source), time_text(verdict.bucket), *until)
+    line = _joined("skidway audit accept", (*named, "--reason", words, *access.options))
+    return NextCommand("", line)
 
 
-def _rejected(verdict: BucketVerdict, where: Where) -> NextCommand:
-    source = verdict.source
+def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: str) -> str:
+    """The command that shows the rejected lines of a topic on the audit's host. is_mirrored:
+    whether the brokers whose audit topics were read have the topic as a mirror."""
     topic = source.topic.removesuffix(REJECTED_SUFFIX)
-    if where.is_mirrored:
+    if is_mirrored:
         topic = f"{source.cluster}.{topic}"
-    servers = f" --bootstrap-server {shlex.quote(where.brokers)}" if where.brokers else ""
-    return NextCommand("", f"skidway rejected show {shlex.quote(topic)}{servers}")
+    return _joined("skidway rejected show", (topic, *options, *access.brokers_from("")))
+
+
+def sample(source: Source, result: SampleResult, access: Access) -> NextCommand:
+    """The command that compares the samples of a result again, on the host of that comparison."""
+    output = ("--output", result.output) if result.output else ()
+    registry = ("--registry", access.registry) if access.registry else ()
+    options = (
+        "--day", day_text(result.day), *output, "--topic", topic_name(source), "--tell",
+        *access.brokers_from(result.host), *access.cluster_from(result.host, source.cluster),
+        *registry,
+    )  # fmt: skip
+    return NextCommand(result.host, _joined("skidway audit sample", options))
 
 
 def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
     output, topic = where.place.rpartition("/")[0], topic_name(verdict.source)
-    servers = f" --bootstrap-server {shlex.quote(where.brokers)}" if where.brokers else ""
-    options = f"--output {shlex.quote(output)} --topic {shlex.quote(topic)} --tell{servers}"
-    return NextCommand(where.host, f"skidway audit recount {options}")
+    servers = where.access.brokers_from(where.host)
+    options = ("--output", output, "--topic", topic, "--tell", *servers)
+    return NextCommand(where.host, _joined("skidway audit recount", options))
 
 
 def _mirror_or_counter(where: Where) -> NextCommand:
@@ -118,3 +171,11 @@ def _mirror_or_counter(where: Where) -> NextCommand:
 
 def _counter_unit(where: Where) -> str:
     return f"skidway-audit-count@{where.place}" if where.place else "skidway-audit-count@CLUSTER"
+
+
+def _option(name: str, value: str) -> tuple[str, ...]:
+    return (name, value) if value else ()
+
+
+def _joined(command: str, words: Iterable[str]) -> str:
+    return " ".join([command, *map(shlex.quote, words)])

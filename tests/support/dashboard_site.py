@@ -16,6 +16,7 @@ from skidway.audit.collector.history_store import HistoryStore
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement.policy import FreshnessTarget, Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
@@ -184,7 +185,7 @@ class Site:
         self._editions = Editions([self.ledger], lambda: None)
         self._step = step_of(judge, found, self.clock.time_ms())
         self._editions.publish(self._step)
-        return Dashboard(self._editions, self.clock, self._history())
+        return Dashboard(self._editions, self.clock, self._history(), Access("audit1", "k1:9092"))
 
     def judge_again(self, now_ms: int) -> None:
         """The dashboard's next answers come from a later step of judging, which found the same."""

@@ -11,6 +11,7 @@ from skidway.audit.collector.pages.pace import Pace, paces
 from skidway.audit.collector.risks import Kept, backlogs, kept
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement.clocks import Clocks, present_ms
 from skidway.audit.judgement.hosts import HostState
 from skidway.audit.judgement.policy import Policy
@@ -41,6 +42,7 @@ class Facts:
     hosts: Sequence[HostState] = ()
     clocks: Clocks = field(default_factory=Clocks)
     notes: Sequence[Note] = ()
+    access: Access = field(default_factory=Access)
 
     @cached_property
     def names(self) -> Mapping[Source, str]:

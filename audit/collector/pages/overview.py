@@ -3,6 +3,7 @@ are silent, what was rejected, how far behind the topics are, and a grid of the 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,8 @@ def alarms(facts: Facts) -> tuple[str, ...]:
     return (
         *(
             f"The newest recount of {facts.names[topic.source]} in {x.output}, on {x.host}, found: "
-            f"{report.reasons_text(x.reasons)}. Next: skidway audit why {facts.names[topic.source]}"
+            f"{report.reasons_text(x.reasons)}. Next: skidway audit why "
+            f"{shlex.quote(facts.names[topic.source])}"
             for topic in facts.standing.topics
             for x in topic.recounts
             if not x.is_good

@@ -12,8 +12,11 @@ from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.explanation.next_command import rejected_show
 from skidway.audit.judgement.standing import TopicStanding
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
 
 COLUMNS = (
     Column("topic", "Topic"),
@@ -31,11 +34,12 @@ _FEW = (0, 1, 2, 6, 7)
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The rejects of a topic. rest: the number of all other records, including the records that
-    rules left out. example: of the topic's newest buckets, the newest that has rejects."""
+    """The rejects of a topic. command: shows lines that agents rejected; "" without such lines.
+    rest: the number of all other records, including the records that rules left out. example: of
+    the topic's newest buckets, the newest that has rejects."""
 
     name: str
-    topic: str
+    command: str
     by_agents: int
     by_loader: int
     rest: int
@@ -85,13 +89,18 @@ def rejected(facts: Facts) -> Iterable[Rejected]:
         filtered = sum(x.records for x in topic.filtered)
         yield Rejected(
             facts.names[topic.source],
-            topic.source.topic,
+            "" if of_agents is None or not of_agents.records else _command(facts, topic.source),
             0 if of_agents is None else of_agents.records,
             topic.rejects,
             topic.records - topic.rejects + filtered,
             topic.warned > 0 or (of_agents is not None and of_agents.warned > 0),
             _example(topic, of_agents),
         )
+
+
+def _command(facts: Facts, source: Source) -> str:
+    is_mirrored = Tier.MIRROR in facts.policy.tiers_of(source)
+    return rejected_show(source, facts.access, is_mirrored, "--max", "5")
 
 
 def _example(topic: TopicStanding, of_agents: TopicStanding | None) -> BucketVerdict | None:
@@ -110,7 +119,7 @@ def _row(found: Rejected) -> tuple[Cell, ...]:
         Cell(f"{found.by_loader:,}", found.by_loader),
         Cell(f"{found.rejected + found.rest:,}", found.rejected + found.rest),
         _example_cell(found.example),
-        Cell(f"skidway rejected show {found.topic} --max 5" if found.by_agents else ""),
+        Cell(found.command),
     )
 
 

@@ -44,7 +44,8 @@ from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.explanation.choice import alike, is_bad
 from skidway.audit.explanation.document import document as explanation_document
-from skidway.audit.explanation.explanation import Explanation, explain
+from skidway.audit.explanation.explanation import NO_ACCESS, Explanation, explain
+from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement.standing import NEWEST_BUCKETS, Standing
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.judgement.verdicts_of_agents import gravest_first
@@ -69,7 +70,7 @@ class Dashboard:
     """Answers requests from editions, one request at a time, because all requests share the
     editions' connections to the store.
 
-    brokers: the address of the brokers whose audit topics were read, for the commands on the pages.
+    access: how the commands on the pages reach what they ask.
     """
 
     def __init__(
@@ -77,9 +78,9 @@ class Dashboard:
         editions: Editions,
         clock: Clock,
         history: HistoryStore | None = None,
-        brokers: str = "",
+        access: Access = NO_ACCESS,
     ) -> None:
-        self._brokers = brokers
+        self._access = access
         self._history = history
         self._editions = editions
         self._edition: Edition
@@ -223,7 +224,7 @@ class Dashboard:
         same causes."""
         policy, now_ms = self._edition.policy, self._clock.time_ms()
         last = same[-1].bucket if same else None
-        return explain(explained, evidence, policy, now_ms, self._brokers, last=last)
+        return explain(explained, evidence, policy, now_ms, self._access, last=last)
 
     def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
         """The buckets after a bucket that somebody should look at, if somebody should look at them
@@ -350,6 +351,7 @@ class Dashboard:
             step.hosts,
             step.clocks,
             self._edition.ledger.notes(),
+            self._access,
         )
 
     def _completions(self, history: HistoryStore, now_ms: int) -> Any:

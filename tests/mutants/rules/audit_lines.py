@@ -4,6 +4,9 @@ from mutants.mutant import Mutant
 
 _TRACE = "tests/unit/audit/tracing/test_trace.py::"
 _FIND = "tests/unit/audit/tracing/test_find.py::"
+_WHY = "tests/unit/audit/commands/test_why.py::"
+_EXPLAINED = "tests/unit/audit/explanation/test_explanation.py::"
+_EXAMPLES = "tests/unit/schemas/consuming/test_rejected_examples.py::"
 _COMPARE = "tests/unit/audit/comparison/test_matching.py::"
 
 MUTANTS = (
@@ -125,5 +128,33 @@ MUTANTS = (
         "    return compared > 0 and not any(",
         "    return compared >= 0 and not any(",
         (f"{_COMPARE}test_records_of_others_are_left_out",),
+    ),
+    Mutant(
+        "a command on another host names a loopback address of this host",
+        "audit/explanation/next_command.py",
+        '        if host in ("", self.here) or not self.here:\n',
+        "        if True:\n",
+        (f"{_EXPLAINED}test_commands_have_the_addresses_of_the_clusters_that_they_need",),
+    ),
+    Mutant(
+        "an example is a line that was rejected after its bucket",
+        "schemas/consuming/rejected_lines.py",
+        "and (self.until is None or timestamp < self.until)",
+        "and True",
+        ("tests/unit/schemas/consuming/test_rejected_lines.py::test_lines_are_chosen",),
+    ),
+    Mutant(
+        "the search for an example of rejected lines reads the whole topic",
+        "schemas/consuming/rejected_lines.py",
+        "        if most is not None:\n",
+        "        if False:\n",
+        (f"{_EXAMPLES}test_the_search_for_an_example_is_bounded",),
+    ),
+    Mutant(
+        "the text of a rejected line is read from the host's file, without masks",
+        "audit/commands/first_line.py",
+        "        if found.cause in _OF_REJECTS:\n",
+        "        if found.cause in _OF_REJECTS and not found.path:\n",
+        (f"{_WHY}test_a_rejected_line_is_read_from_the_topic_of_rejects",),
     ),
 )

@@ -3,9 +3,12 @@ to run next."""
 
 from __future__ import annotations
 
+import argparse
 import ast
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from skidway.audit import judgement
 from skidway.audit.evidence.hearing import WINDOW_MS, Reading
 from skidway.audit.explanation.document import document, text
 from skidway.audit.explanation.explanation import ByteRange, Explanation, explain
+from skidway.audit.explanation.next_command import Access
 from skidway.audit.explanation.offsets import OffsetRange
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.policy import Policy
@@ -35,6 +39,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.sample_result import ContentDifference, SampleResult
+from skidway.cli.commands import GROUP
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold
 from support.one_bucket import (
@@ -58,6 +63,10 @@ from support.promises import promise
 PAGE = (Path(__file__).parents[4] / "docs/audit.md").read_text()
 SILENT = NOW + POLICY.silence_ms + 1
 FRESH = [Heartbeat(x, 1, SILENT) for x in (BROKER, MIRROR, HDFS)]
+ACCESS = Access(
+    "au1", "offline:9092", ("--config", "/etc/my audit.yml"), "http://r1:8081",
+    {"dc1": "b1:9092,b2:9092"},
+)  # fmt: skip
 ACCEPT = "skidway audit accept dc1.logs 1970-01-01T00:10:00Z --reason "
 UNITS = "systemctl start skidway-audit-count@"
 
@@ -81,6 +90,7 @@ class Case:
     unread: bool = False
     rebuilding: bool = False
     pruned: bool = False
+    access: Access = ACCESS
 
     def explanations(self) -> list[Explanation]:
         fold = Fold([x for i, x in enumerate(good()) if i not in self.drop] + self.add)
@@ -96,7 +106,7 @@ class Case:
             for x in verdicts(evidence, self.policy, self.now)
             if x.source.topic == self.topic and x.bucket == START
         ]
-        return explain(found, evidence, self.policy, self.now, "offline:9092", self.healths)
+        return explain(found, evidence, self.policy, self.now, self.access, self.healths)
 
     def explanation(self) -> Explanation:
         found = self.explanations()
@@ -256,6 +266,52 @@ def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
     said = document(found)
     assert (said["cause"], said["command"]["line"]) == (case.cause.value, found.command.line)
     assert any(str(found.command) in line for line in text(case.explanations()))
+
+
+def parsed(line: str) -> argparse.Namespace | None:
+    """The arguments of a command, as its program reads them; None for other programs."""
+    words = shlex.split(line)
+    if words[0] != "skidway" or words[1].startswith("-"):
+        return None
+    parser = argparse.ArgumentParser()
+    (point,) = (x for x in entry_points(group=GROUP) if x.name == words[1])
+    point.load()(parser.add_subparsers(dest="noun"))
+    return parser.parse_args(words[1:])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
+def test_commands_run_as_they_are_printed(case: Case) -> None:
+    """The programs understand each command. Commands of the audit on its own host have the options
+    by which this command found the settings and the evidence."""
+    found = case.explanation()
+    for command in filter(None, (found.command, found.accept)):
+        args = parsed(command.line)
+        if args is not None and args.noun == "audit" and not command.host:
+            assert args.config == Path("/etc/my audit.yml"), command
+
+
+def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
+    """A command on another host never names a loopback address, which would be that host's own. The
+    comparison of samples names the brokers of the source, and the registry, if they are known."""
+    near = replace(ACCESS, brokers="127.0.0.1:9093,localhost:9094", clusters={"dc1": "[::1]:9092"})
+    recount = next(x for x in CASES if x.cause is Cause.OUTPUT_CHANGED)
+    args = parsed(replace(recount, access=near).explanation().command.line)
+    assert args is not None
+    assert args.bootstrap_server == "au1:9093,au1:9094"
+    args = parsed(replace(recount, access=replace(near, here="l1")).explanation().command.line)
+    assert args is not None
+    assert args.bootstrap_server == "127.0.0.1:9093,localhost:9094"
+    sample = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
+    args = parsed(sample.explanation().command.line)
+    assert args is not None
+    assert (args.bootstrap_server, args.cluster) == ("offline:9092", ["b1:9092,b2:9092"])
+    assert (args.registry, args.output, args.day) == ("http://r1:8081", "/logs", "1970-01-01")
+    args = parsed(replace(sample, access=near).explanation().command.line)
+    assert args is not None
+    assert args.cluster == ["au1:9092"]
+    args = parsed(replace(sample, access=Access()).explanation().command.line)
+    assert args is not None
+    assert (args.bootstrap_server, args.cluster, args.registry) == (None, [], None)
 
 
 def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:

@@ -240,7 +240,7 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
     assert row["share_status"] == "warned"
     newest = NOW // MINUTE * MINUTE - MINUTE
     assert row["example"] == {"bucket": newest, "rejected": 4}
-    assert row["command"] == "skidway rejected show auth --max 5"
+    assert row["command"] == "skidway rejected show dc1.auth --max 5 --bootstrap-server k1:9092"
     page = site.get(f"/buckets?topic=dc1.auth.rejected&bucket={newest - 10 * MINUTE}").text
     assert "app2" in page.partition("Why, and what next")[2].partition("History")[0]
     everything = _json(site, "/rejects.json")["rejects"]
