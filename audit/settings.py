@@ -169,6 +169,12 @@ class AuditSettings:
         at_least=0,
         at_most=1,
     )
+    rejects_texts: bool = setting(
+        "rejects.texts",
+        True,
+        help="Whether the pages show the text of a rejected line of each topic: at most 300 bytes"
+        " of it, as its record in the topic of rejects has it, after the masks of its agent.",
+    )
     clock_difference_max_ms: int = setting(
         "clock.difference.max.ms",
         DEFAULT_CLOCK_DIFFERENCE_MS,

@@ -4,7 +4,8 @@ health.
 The main thread reads the audit topics into the ledger, judges, and publishes editions (see module
 editions). The web server's threads answer from the newest edition. A third thread looks for old
 buckets. Each thread has connections of its own, but for those of the editions, which pass from the
-main thread to a thread of the web server and back, one at a time.
+main thread to a thread of the web server and back, one at a time. A fourth thread reads examples of
+rejected lines for the pages.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HISTORY, HistoryStore
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.pruning import OldBuckets, looking
+from skidway.audit.collector.reject_examples import (
+    REQUEST_TIMEOUT_MS,
+    RejectExamples,
+    reading,
+)
 from skidway.audit.collector.roster_file import RosterFile
 from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
@@ -101,14 +107,25 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         access = Access(
             socket.gethostname(), settings.bootstrap_servers, clusters=settings.clusters
         )
-        dashboard = Dashboard(editions, clock, histories[1], access)
+        examples = RejectExamples(lambda: _client(settings, clock), lambda: loop.standing)
+        dashboard = Dashboard(editions, clock, histories[1], access, lambda: examples.found)
         stack.enter_context(_serving(dashboard, settings.listener))
         stack.enter_context(looking(old, clock, stopping))
+        if settings.rejects_texts:
+            stack.enter_context(reading(examples, stopping))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
         systemd.ready(f"dashboard on {settings.listener}")
         loop.until(shutdown)
     _log.info("collector_stopped")
     return 0
+
+
+def _client(settings: AuditSettings, clock: Clock) -> Client:
+    """A client for short requests, on another thread than the main thread."""
+    return Client(
+        settings.bootstrap_servers, client_id="skidway-audit",
+        request_timeout_ms=REQUEST_TIMEOUT_MS, clock=clock,
+    )  # fmt: skip
 
 
 class _Expected:

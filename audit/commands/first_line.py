@@ -21,6 +21,7 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.messages import Tier
+from skidway.audit.tracing.logs import topic_here
 from skidway.errors import SkidwayError
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
@@ -107,7 +108,7 @@ class FirstLines:
     ) -> FirstLine | None:
         """The record at the first of the offsets, in the topic or in its mirror."""
         wanted = found.offsets[0]
-        topic = _topic_here(client, verdict)
+        topic = topic_here(client, verdict.source)
         if topic is None or found.tier is Tier.MIRROR:
             return None  # the mirror itself does not have the record
         tp = TopicPartition(topic, wanted.partition)
@@ -122,19 +123,11 @@ class FirstLines:
         return FirstLine(kind, f"{tp} at offset {wanted.first}", text[:TEXT_BYTES_MAX])
 
 
-def _topic_here(client: Client, verdict: BucketVerdict) -> str | None:
-    """The name of the bucket's topic in this cluster; None if the cluster does not have it."""
-    source = verdict.source
-    names = [f"{source.cluster}.{source.topic}", source.topic]
-    known = client.metadata(names).topics
-    return next((x for x in names if x in known and not known[x].error), None)
-
-
 def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
     """A line that was rejected in the bucket, and if possible by the agent of the explanation. Its
     text is what the agent's rules (`shape`) have let it send. Records that the loader rejected are
     in no topic."""
-    topic = _topic_here(client, verdict) if found.tier is Tier.AGENT else None
+    topic = topic_here(client, verdict.source) if found.tier is Tier.AGENT else None
     if topic is None:
         return None
     span = Wanted(since=verdict.bucket, until=verdict.bucket + verdict.bucket_ms)

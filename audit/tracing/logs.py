@@ -73,6 +73,13 @@ class SiteCluster:
         return next((key for key, name in self.topics.items() if name == topic), None)
 
 
+def topic_here(client: Client, source: Source) -> str | None:
+    """The name of a source topic or of its mirror in a cluster; None if the cluster has neither."""
+    names = [f"{source.cluster}.{source.topic}", source.topic]
+    known = client.metadata(names).topics
+    return next((x for x in names if x in known and not known[x].error), None)
+
+
 def look(
     client: Client, wanted: Collection[str], configured_name: str | None = None
 ) -> SiteCluster:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from skidway.audit.collector.history_store import Completion
 from skidway.audit.collector.pages.pace import Pace, paces
+from skidway.audit.collector.reject_examples import Examples
 from skidway.audit.collector.risks import Kept, backlogs, kept
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence
@@ -43,6 +44,7 @@ class Facts:
     clocks: Clocks = field(default_factory=Clocks)
     notes: Sequence[Note] = ()
     access: Access = field(default_factory=Access)
+    examples: Examples = field(default_factory=dict)
 
     @cached_property
     def names(self) -> Mapping[Source, str]:

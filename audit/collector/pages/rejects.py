@@ -1,6 +1,5 @@
-"""Which share of each topic was rejected, with an example: the newest bucket with rejects. The
-collector does not have the texts of rejected lines. Each row of the page names a command that
-prints them from the brokers.
+"""Which share of each topic was rejected, with an example: the newest bucket with rejects, and the
+text of a line that an agent rejected. Each row names a command that prints more of these lines.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from skidway.audit.judgement.standing import TopicStanding
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
+from skidway.schemas.consuming.rejected_examples import CUT, RejectedExample
 
 COLUMNS = (
     Column("topic", "Topic"),
@@ -26,10 +26,13 @@ COLUMNS = (
     Column("by_loader", "By the loader", "number", 2),
     Column("of", "Of", "number", 2),
     Column("example", "Example", rank=2),
+    Column("line", "One of them", "path", 2),
     Column("command", "Next", "code"),
 )
 
-_FEW = (0, 1, 2, 6, 7)
+_FEW = (0, 1, 2, 6, 7, 8)
+LINE_CHARACTERS_MAX = 80
+"""The first page shows at most this many characters of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Rejected:
     rest: int
     is_warned: bool
     example: BucketVerdict | None
+    line: RejectedExample | None = None
 
     @property
     def rejected(self) -> int:
@@ -69,7 +73,9 @@ def table(facts: Facts, *, shown_max: int = 500, everything: bool = False) -> Ta
         + (f"; more than {100 * limit:.3g} % in a minute is a warning" if limit < 1 else ""),
         tuple(COLUMNS[index] for index in columns),
         tuple(
-            tuple(_row(x)[index] for index in columns) for x in found if everything or x.rejected
+            tuple(_row(x, everything=everything)[index] for index in columns)
+            for x in found
+            if everything or x.rejected
         ),
         empty="No line was rejected.",
         shown_max=shown_max,
@@ -95,6 +101,7 @@ def rejected(facts: Facts) -> Iterable[Rejected]:
             topic.records - topic.rejects + filtered,
             topic.warned > 0 or (of_agents is not None and of_agents.warned > 0),
             _example(topic, of_agents),
+            None if of_agents is None else facts.examples.get(of_agents.source),
         )
 
 
@@ -109,7 +116,7 @@ def _example(topic: TopicStanding, of_agents: TopicStanding | None) -> BucketVer
     return max(found, key=lambda x: x.bucket, default=None)
 
 
-def _row(found: Rejected) -> tuple[Cell, ...]:
+def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
     status = words.WARNED if found.is_warned else ""
     return (
         Cell(found.name, href=words.link("/buckets", topic=found.name)),
@@ -119,6 +126,7 @@ def _row(found: Rejected) -> tuple[Cell, ...]:
         Cell(f"{found.by_loader:,}", found.by_loader),
         Cell(f"{found.rejected + found.rest:,}", found.rejected + found.rest),
         _example_cell(found.example),
+        _line_cell(found.line, everything=everything),
         Cell(found.command),
     )
 
@@ -134,3 +142,20 @@ def _example_cell(found: BucketVerdict | None) -> Cell:
         {"bucket": found.bucket, "rejected": count},
         words.link("/buckets", topic=name, bucket=found.bucket),
     )
+
+
+def _line_cell(found: RejectedExample | None, *, everything: bool) -> Cell:
+    """The text of a line, for programs with its place. everything: whether the page shows the whole
+    text, with the reason and the place."""
+    if found is None:
+        return Cell()
+    text = f"{found.text} ({found.host}:{found.path}, {found.reason})"
+    if not everything:
+        text = found.text[:LINE_CHARACTERS_MAX].removesuffix(CUT)
+        text += CUT if text != found.text else ""
+    value = {
+        "text": found.text, "reason": found.reason, "detail": found.detail, "host": found.host,
+        "path": found.path, "first": found.first, "time": found.time_ms,
+        "topic": found.tp.topic, "partition": found.tp.partition, "offset": found.offset,
+    }  # fmt: skip
+    return Cell(text, value)

@@ -38,6 +38,7 @@ from skidway.audit.collector.pages.overview import (
 )
 from skidway.audit.collector.pages.pace import DAY_MS
 from skidway.audit.collector.pages.table import Table
+from skidway.audit.collector.reject_examples import NO_EXAMPLES, Examples
 from skidway.audit.collector.web import answers, query
 from skidway.audit.collector.web.rendering import Pages
 from skidway.audit.evidence.evidence import Evidence
@@ -70,7 +71,8 @@ class Dashboard:
     """Answers requests from editions, one request at a time, because all requests share the
     editions' connections to the store.
 
-    access: how the commands on the pages reach what they ask.
+    access: how the commands on the pages reach what they ask. examples: lines that agents rejected,
+    as far as they are known.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class Dashboard:
         clock: Clock,
         history: HistoryStore | None = None,
         access: Access = NO_ACCESS,
+        examples: Callable[[], Examples] = lambda: NO_EXAMPLES,
     ) -> None:
         self._access = access
+        self._examples = examples
         self._history = history
         self._editions = editions
         self._edition: Edition
@@ -352,6 +356,7 @@ class Dashboard:
             step.clocks,
             self._edition.ledger.notes(),
             self._access,
+            self._examples(),
         )
 
     def _completions(self, history: HistoryStore, now_ms: int) -> Any:
