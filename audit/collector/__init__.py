@@ -8,6 +8,7 @@ pruning        finds old buckets that the store need not keep
 history, history_store, history_answers    since when buckets have their verdicts, and why: decides,
     stores, answers
 arrivals       when each tier first had all records of a bucket
+reject_examples    reads the text of a rejected line of each topic, on a thread of its own
 risks          bytes and records that are not safe yet, and when they will be lost
 hours          answers programs that wait until all data of an hour is complete
 addresses      where the further parts of large answers are

@@ -35,11 +35,11 @@ def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, 
         group = parquet.metadata.row_group(number)
         spans = [each for each in codecs if _may_have(group, each)]
         if spans:
-            places = parquet.read_row_group(number, columns=list(PLACE))
+            places = parquet.read_row_group(number, columns=list(PLACE), use_threads=False)
             columns = {name: int64_of(places.column(name)) for name in PLACE}
             chosen = {each: np.flatnonzero(_is_in(columns, each)) for each in spans}
             if any(map(len, chosen.values())):
-                table = parquet.read_row_group(number)
+                table = parquet.read_row_group(number, use_threads=False)
                 for span, rows in chosen.items():
                     taken = table.take(pa.array(rows))
                     places_of = [f"{path} row {before + row}" for row in rows.tolist()]
@@ -80,7 +80,7 @@ def row_at(file: IO[bytes], number: int, codec: Codec) -> dict[str, Any] | None:
     for at in range(parquet.num_row_groups):
         count = parquet.metadata.row_group(at).num_rows
         if number < count:
-            row = parquet.read_row_group(at).slice(number, 1)
+            row = parquet.read_row_group(at, use_threads=False).slice(number, 1)
             try:
                 return dict(_columns(row, codec).to_pylist()[0])
             except _MISFITS:

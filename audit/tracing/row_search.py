@@ -3,6 +3,9 @@
 Row groups are skipped by the statistics of `_agent`, `_file_id`, `_offset` and the event time.
 In a row group without rows of the agents, no columns with text are read. The search covers only
 columns of text and of bytes, and no columns inside structs, lists and maps.
+
+The files are objects of Python. So row groups are read without Arrow's threads: such a thread may
+let go of the file only when the interpreter already ends, and the process would abort.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ def rows_in(file: IO[bytes], path: str, load: int, question: RowQuestion) -> Ite
     for number in range(parquet.num_row_groups):
         if not _may_have(parquet.metadata.row_group(number), names, question):
             continue
-        places = parquet.read_row_group(number, columns=[*PLACE, time_column])
+        places = parquet.read_row_group(number, columns=[*PLACE, time_column], use_threads=False)
         columns = {name: int64_of(places.column(name)) for name in (*PLACE, time_column)}
         chosen = _has_point(columns, question)
         texts: list[str | None] = [None] * places.num_rows
@@ -138,7 +141,8 @@ def _search_texts(
     rows = np.flatnonzero(is_meant)
     taken = pa.array(rows)
     for name in _text_columns(parquet.schema_arrow):
-        column = parquet.read_row_group(number, columns=[name]).column(0).combine_chunks()
+        table = parquet.read_row_group(number, columns=[name], use_threads=False)
+        column = table.column(0).combine_chunks()
         values = column.take(taken)
         pattern = text if _is_string(values.type) else text.encode()
         found = pc.fill_null(pc.match_substring(values, pattern), False)

@@ -41,6 +41,8 @@ from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.consuming.rejected_examples import RejectedExample
 from support.clock import ManualClock
 from support.processes import eventually
 
@@ -51,6 +53,12 @@ TOPICS = tuple(Source("dc1", "cid", name, f"{name}-id") for name in ("auth", "ng
 AUTH, NGINX, ORDERS = TOPICS
 REJECTED = Source("dc1", "cid", "auth.rejected", "auth.rejected-id")
 ALL = (*TOPICS, REJECTED)
+EXAMPLE = RejectedExample(
+    TopicPartition("dc1.auth.rejected", 0), 812, NOW - 70_000, "no-match", "", "app2",
+    "/var/log/auth.log", 51_022,
+    "Jan 31 10:04:10 app2 sshd: <b>bad</b> packet length 1349676916 from 10.0.3.157, closing the"
+    " connection\\x00",
+)  # fmt: skip
 HOSTS = tuple(f"app{number}" for number in range(1, 7))
 BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "audit1", 1)
 MIRROR = Sender(Tier.MIRROR, "offline", "mirror-offline", "audit1", 1)
@@ -185,7 +193,8 @@ class Site:
         self._editions = Editions([self.ledger], lambda: None)
         self._step = step_of(judge, found, self.clock.time_ms())
         self._editions.publish(self._step)
-        return Dashboard(self._editions, self.clock, self._history(), Access("audit1", "k1:9092"))
+        access, examples = Access("audit1", "k1:9092"), {REJECTED: EXAMPLE} if self.rejects else {}
+        return Dashboard(self._editions, self.clock, self._history(), access, lambda: examples)
 
     def judge_again(self, now_ms: int) -> None:
         """The dashboard's next answers come from a later step of judging, which found the same."""

@@ -6,6 +6,7 @@ _TRACE = "tests/unit/audit/tracing/test_trace.py::"
 _FIND = "tests/unit/audit/tracing/test_find.py::"
 _WHY = "tests/unit/audit/commands/test_why.py::"
 _EXPLAINED = "tests/unit/audit/explanation/test_explanation.py::"
+_PAGES = "tests/unit/audit/collector/test_reject_examples.py::"
 _EXAMPLES = "tests/unit/schemas/consuming/test_rejected_examples.py::"
 _COMPARE = "tests/unit/audit/comparison/test_matching.py::"
 
@@ -156,5 +157,19 @@ MUTANTS = (
         "        if found.cause in _OF_REJECTS:\n",
         "        if found.cause in _OF_REJECTS and not found.path:\n",
         (f"{_WHY}test_a_rejected_line_is_read_from_the_topic_of_rejects",),
+    ),
+    Mutant(
+        "the pages' examples of rejected lines are read again and again",
+        "audit/collector/reject_examples.py",
+        "if self._looked.get(x.source) != x.bucket]",
+        "if True]",
+        (f"{_PAGES}test_the_example_is_of_the_newest_bucket_with_rejects",),
+    ),
+    Mutant(
+        "an example of rejected lines is lost while the brokers are away",
+        "audit/collector/reject_examples.py",
+        "        found = {x: self.found[x] for x in wanted if x in self.found}\n",
+        "        found = dict[Source, RejectedExample]()\n",
+        (f"{_PAGES}test_while_the_brokers_are_away_the_earlier_example_stays",),
     ),
 )

@@ -16,7 +16,7 @@ from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import report
 from skidway.audit.topic.backlog import Backlog, TopicBacklog
-from support.dashboard_site import HOUR, LOST, MINUTE, NOW, POLICY, STATES, UNREAD, Site
+from support.dashboard_site import EXAMPLE, HOUR, LOST, MINUTE, NOW, POLICY, STATES, UNREAD, Site
 
 Asked = dict[str, Any]
 
@@ -232,8 +232,9 @@ def test_while_the_store_is_rebuilt_no_host_is_called_silent() -> None:
 
 @in_state("warned")
 def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
-    """For each topic with rejects, the page shows the share of rejects, and the newest bucket with
-    rejects, whose page names the host that had most of them."""
+    """For each topic with rejects, the page shows the share of rejects, the newest bucket with
+    rejects, whose page names the host that had most of them, and the text of a line, which no
+    browser takes for HTML."""
     [row] = _json(site, "/index.json")["rejects"]
     assert row["topic"] == "dc1.auth"
     assert 0.02 < row["share"] < 0.03
@@ -241,6 +242,13 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
     newest = NOW // MINUTE * MINUTE - MINUTE
     assert row["example"] == {"bucket": newest, "rejected": 4}
     assert row["command"] == "skidway rejected show dc1.auth --max 5 --bootstrap-server k1:9092"
+    assert row["line"]["text"] == EXAMPLE.text
+    assert (row["line"]["path"], row["line"]["offset"]) == ("/var/log/auth.log", 812)
+    first, room = site.get("/").text, site.get("/rejects").text
+    assert "&lt;b&gt;bad&lt;/b&gt; packet length" in first
+    assert "<b>bad" not in first + room
+    assert "closing the connection" not in first
+    assert r"closing the connection\x00 (app2:/var/log/auth.log, no-match)" in room
     page = site.get(f"/buckets?topic=dc1.auth.rejected&bucket={newest - 10 * MINUTE}").text
     assert "app2" in page.partition("Why, and what next")[2].partition("History")[0]
     everything = _json(site, "/rejects.json")["rejects"]
