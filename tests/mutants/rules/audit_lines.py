@@ -49,8 +49,8 @@ MUTANTS = (
     Mutant(
         "a line of the file from before the time span is called missing",
         "audit/tracing/find.py",
-        "        old = self._older(cluster, earlier, search, set(points) - matched.keys())\n",
-        "        old = set[Point]()\n",
+        "        outside |= self._older(cluster, earlier, search, unmatched)\n",
+        "",
         (f"{_FIND}test_lines_before_the_time_span_are_left_out",),
     ),
     Mutant(
