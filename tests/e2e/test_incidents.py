@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -188,6 +189,11 @@ class Incidents:
         return run_skidway(*words[1:], *named)
 
 
+def _read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Incidents]:
     made = Incidents(tmp_path_factory.mktemp("incidents"))
@@ -261,7 +267,8 @@ def test_a_log_was_deleted_unread(site: Incidents) -> None:
 
 def test_lines_were_rejected(site: Incidents) -> None:
     """If lines were rejected, `why` names their host, shows one of them, and names a command that
-    shows all of them. A person who knows the rejected lines can accept the bucket."""
+    shows all of them. The page shows one of them, too. A person who knows the rejected lines can
+    accept the bucket."""
     log = site.log("rejected-lines")
     log.write("app.log", 50)
     log.append("app.log", ["no number here"] * 5)
@@ -271,6 +278,8 @@ def test_lines_were_rejected(site: Incidents) -> None:
     assert (found["line"]["kind"], found["line"]["text"]) == ("rejected", "no number here")
     shown = site.run(found["command"])
     assert "no number here" in shown.stdout, shown
+    rejects = site.pipeline.site.url("dashboard") + "/rejects.json"
+    eventually(lambda: "no number here" in _read(rejects), within_s=120, what="the page's example")
     accept_all(site, "rejected-lines", "rejected")
 
 
