@@ -105,7 +105,10 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry.start()
         stack.callback(telemetry.stop)
         access = Access(
-            socket.gethostname(), settings.bootstrap_servers, clusters=settings.clusters
+            socket.gethostname(),
+            settings.bootstrap_servers,
+            registry=settings.schema_registry_url,
+            clusters=settings.clusters,
         )
         examples = RejectExamples(lambda: _client(settings, clock), lambda: loop.standing)
         dashboard = Dashboard(editions, clock, histories[1], access, lambda: examples.found)

@@ -129,7 +129,7 @@ def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
     if args.bootstrap_server is not None:
         options += ["--bootstrap-server", args.bootstrap_server]
     clusters = {} if given is None else given.clusters
-    registry = args.registry or ""
+    registry = args.registry or ("" if given is None else given.schema_registry_url)
     return Access(socket.gethostname(), brokers, tuple(options), registry, clusters)
 
 

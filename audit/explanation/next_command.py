@@ -35,7 +35,7 @@ class Access:
     here: the name of the audit's host, where the commands without a host run. brokers: the address
     of the brokers whose audit topics were read; "" if unknown. options: the options by which
     further commands of `skidway audit` find the same settings and the same evidence. registry: the
-    registry's URL, if it was given. clusters: the addresses of the brokers of other clusters, by
+    registry's URLs; "" if unknown. clusters: the addresses of the brokers of other clusters, by
     the cluster's name, as far as the settings say them.
     """
 
@@ -53,11 +53,15 @@ class Access:
         """The option --cluster for a command on a host, if the address is known."""
         return _option("--cluster", self._from(host, self.clusters.get(name, "")))
 
+    def registry_from(self, host: str) -> tuple[str, ...]:
+        """The option --registry for a command on a host, if the address is known."""
+        return _option("--registry", self._from(host, self.registry))
+
     def _from(self, host: str, addresses: str) -> str:
         """The addresses as another host sees them: a loopback address means the audit's host."""
         if host in ("", self.here) or not self.here:
             return addresses
-        return ",".join(_LOOPBACK.sub(f"{self.here}:", x) for x in addresses.split(","))
+        return ",".join(_LOOPBACK.sub(rf"\1{self.here}:", x) for x in addresses.split(","))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class Where:
     last: int | None = None
 
 
-_LOOPBACK = re.compile(r"^(127\.[0-9.]+|localhost|\[::1\]):")
+_LOOPBACK = re.compile(r"^(https?://)?(?:127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",
     Cause.AGENT_HELD_UP: "skidway agent state show",
@@ -144,11 +148,10 @@ def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: s
 def sample(source: Source, result: SampleResult, access: Access) -> NextCommand:
     """The command that compares the samples of a result again, on the host of that comparison."""
     output = ("--output", result.output) if result.output else ()
-    registry = ("--registry", access.registry) if access.registry else ()
     options = (
         "--day", day_text(result.day), *output, "--topic", topic_name(source), "--tell",
         *access.brokers_from(result.host), *access.cluster_from(result.host, source.cluster),
-        *registry,
+        *access.registry_from(result.host),
     )  # fmt: skip
     return NextCommand(result.host, _joined("skidway audit sample", options))
 

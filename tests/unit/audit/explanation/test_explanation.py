@@ -293,7 +293,10 @@ def test_commands_run_as_they_are_printed(case: Case) -> None:
 def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
     """A command on another host never names a loopback address, which would be that host's own. The
     comparison of samples names the brokers of the source, and the registry, if they are known."""
-    near = replace(ACCESS, brokers="127.0.0.1:9093,localhost:9094", clusters={"dc1": "[::1]:9092"})
+    near = replace(
+        ACCESS, brokers="127.0.0.1:9093,localhost:9094", clusters={"dc1": "[::1]:9092"},
+        registry="http://127.0.0.1:8081,https://r2:8081",
+    )  # fmt: skip
     recount = next(x for x in CASES if x.cause is Cause.OUTPUT_CHANGED)
     args = parsed(replace(recount, access=near).explanation().command.line)
     assert args is not None
@@ -309,6 +312,7 @@ def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
     args = parsed(replace(sample, access=near).explanation().command.line)
     assert args is not None
     assert args.cluster == ["au1:9092"]
+    assert args.registry == "http://au1:8081,https://r2:8081"
     args = parsed(replace(sample, access=Access()).explanation().command.line)
     assert args is not None
     assert (args.bootstrap_server, args.cluster, args.registry) == (None, [], None)
