@@ -304,6 +304,8 @@ class _Explainer:
         if self._brokers:
             options.append(f"--bootstrap-server {shlex.quote(self._brokers)}")
         command = NextCommand(result.host, f"skidway audit sample {' '.join(options)}")
+        if each is None:
+            return replace(where, command=command)
         return replace(
             where, tier=Tier(each.tier), place=each.place, agent=each.agent, host=each.host,
             file=each.file, path=each.path, ranges=(ByteRange(each.first, each.end),),

@@ -14,7 +14,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
-from skidway.audit.topic.sample_result import ContentDifference
+from skidway.audit.topic.sample_result import ContentDifference, SampleResult, day_text
 
 NAMES_MAX = 3
 """A reason names this many hosts or schemas, and gives the number of the others."""
@@ -159,6 +159,14 @@ def of_content(difference: ContentDifference) -> str:
     return (
         f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"
         f" {difference.partition} offset {difference.offset}"
+    )
+
+
+def of_unlisted_content(result: SampleResult) -> str:
+    """Lines that have other content, and that the result counts but does not list."""
+    return (
+        f"the samples of {day_text(result.day)} have {result.unlisted:,} more lines whose rows or"
+        " records have other content, and some of them may be in this bucket"
     )
 
 

@@ -450,7 +450,9 @@ class TopicJudgement:
 
     def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Yields a finding for each line of the bucket whose row or record has other content, as
-        comparisons of samples found. A sample proves a difference whatever the counts say."""
+        comparisons of samples found, and a finding for each comparison that found more such lines
+        than it lists, if some of these may be in the bucket. A sample proves a difference whatever
+        the counts say."""
         start, size = bucket
         for result in self._facts.topic.samples:
             for each in result.differences:
@@ -461,6 +463,11 @@ class TopicJudgement:
                         Cause.CONTENT_DIFFERS,
                         about=Content(each, result),
                     )
+            least, greatest = result.unlisted_least, result.unlisted_greatest
+            if result.unlisted and least < start + size and greatest >= start:
+                words = reasons.of_unlisted_content(result)
+                about = Content(None, result)
+                yield Finding(Status.UNKNOWN, words, Cause.CONTENT_DIFFERS, about=about)
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         if not self._is_plain(agent):

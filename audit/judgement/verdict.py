@@ -118,9 +118,10 @@ class Rejects:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A line whose row or record has other content, and the comparison that found it."""
+    """A line whose row or record has other content, and the comparison that found it. difference:
+    None stands for the lines that the comparison's result does not list."""
 
-    difference: ContentDifference
+    difference: ContentDifference | None
     result: SampleResult
 
 

@@ -140,11 +140,26 @@ def results(
                 for x in result.differences
                 if (x.agent, x.file, x.first) not in seen
             ]
-            unlisted = 0
+            unlisted = []
             if each.unread or compared.uncompared:
-                unlisted = sum(x.differing - len(x.differences) for x in before)
-            first = tuple(differences[:DIFFERENCES_MAX])
-            yield replace(made, differing=len(differences) + unlisted, differences=first)
+                unlisted = [x for x in before if x.unlisted]
+            yield _with_differences(made, differences, unlisted)
+
+
+def _with_differences(
+    made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
+) -> SampleResult:
+    """The result with these differences, and with those that earlier results do not list."""
+    listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
+    times = [x.time_ms for x in others]
+    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]
+    return replace(
+        made,
+        differing=len(differences) + sum(x.unlisted for x in earlier),
+        differences=tuple(listed),
+        unlisted_least=min(times, default=0),
+        unlisted_greatest=max(times, default=0),
+    )
 
 
 def _difference(surveyed: Surveyed, differing: Differing) -> ContentDifference:

@@ -20,7 +20,10 @@ DAYS_END_MS: Final = 253_402_300_800_000
 """The end of the year 9999, the last that a text of a day can have."""
 
 _SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
-_FIELDS: Final = ("host", "output", "day", "compared", "equal", "differing")
+_FIELDS: Final = (
+    "host", "output", "day", "compared", "equal", "differing", "unlisted_least",
+    "unlisted_greatest",
+)  # fmt: skip
 _DIFFERENCE_FIELDS: Final = (
     "agent", "host", "file", "path", "first", "end", "tier", "place", "partition", "offset",
     "words",
@@ -53,7 +56,9 @@ class ContentDifference:
 @dataclass(frozen=True, slots=True)
 class SampleResult:
     """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
-    UTC. compared, equal, differing: how many records. differences: the first of them."""
+    UTC. compared, equal, differing: how many records. differences: the first of them.
+    unlisted_least, unlisted_greatest: the event times (ms) of the other differences lie between
+    these two, both included."""
 
     time_ms: int
     host: str
@@ -64,6 +69,13 @@ class SampleResult:
     equal: int
     differing: int
     differences: tuple[ContentDifference, ...] = ()
+    unlisted_least: int = 0
+    unlisted_greatest: int = 0
+
+    @property
+    def unlisted(self) -> int:
+        """How many differences the list leaves out."""
+        return max(0, self.differing - len(self.differences))
 
     @property
     def name(self) -> str:

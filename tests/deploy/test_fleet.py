@@ -8,6 +8,8 @@ file) and from access.log (nginx). Each test continues where the previous test e
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
@@ -184,15 +186,42 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
-def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
-    """If the inventory contains `loader_recount: false`, site.yml stops and disables the recount's
-    timer. If the setting is removed, site.yml enables and starts the timer again."""
+def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
+    """`loader_recount: false` in the inventory stops and disables the recount's timer, and
+    `loader_sample: true` starts and enables the timer of the samples. Without these settings,
+    site.yml reverses both changes."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
-    look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
-    fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
-    assert fleet.server.run(look, check=False).stdout.split() == ["inactive", "disabled"]
+    chosen = '{"loader_recount": false, "loader_sample": true}'
+    fleet.control.succeed("site", *played, "-e", chosen)
+    assert timer_state(fleet, "recount") == ["inactive", "disabled"]
+    assert timer_state(fleet, "sample") == ["active", "enabled"]
     fleet.control.succeed("site", *played)
-    assert fleet.server.read(look).split() == ["active", "enabled"]
+    assert timer_state(fleet, "recount") == ["active", "enabled"]
+    assert timer_state(fleet, "sample") == ["inactive", "disabled"]
+
+
+def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
+    """The service of the nightly samples finds the brokers, the registry and the output in its
+    drop-in. It compares samples of the agents' lines with their rows, and succeeds if they are
+    equal."""
+    eventually(
+        lambda: (
+            fleet.server.run("systemctl start skidway-sample", check=False, within_s=300).returncode
+            == 0
+        ),
+        within_s=180,
+        what="samples were told and compared",
+    )
+    log = "journalctl --namespace=skidway -u skidway-sample --output=cat --no-pager"
+    assert re.search(r"^nginx +\d+ +[\d,]+ +[1-9]", fleet.server.read(log), re.MULTILINE)
+    assert not fleet.server.read("systemctl --failed --no-legend")
+
+
+def timer_state(fleet: Fleet, check: str) -> list[str]:
+    """Returns whether the timer of a nightly check is active, and whether it is enabled."""
+    timer = f"skidway-{check}.timer"
+    look = f"systemctl is-active {timer}; systemctl is-enabled {timer}"
+    return fleet.server.run(look, check=False).stdout.split()
 
 
 def test_loads_may_follow_each_other_all_day(fleet: Fleet) -> None:

@@ -334,6 +334,21 @@ def test_where_content_differs() -> None:
         assert again.explanation() == found
 
 
+@promise("6 content")
+def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
+    """If a comparison found more differences than its result lists, every bucket that may contain
+    one of them is unknown, and the explanation names the command that compares again."""
+    unlisted = replace(DIFFERS, differences=(), unlisted_least=START, unlisted_greatest=START)
+    found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unlisted]).explanation()
+    assert found.status is Status.UNKNOWN
+    assert found.command.line.startswith("skidway audit sample --day 1970-01-01 --output /logs")
+    around = replace(unlisted, unlisted_least=START - 5, unlisted_greatest=START + SIZE + 5)
+    assert Case(Cause.CONTENT_DIFFERS, "", "", add=[around]).explanation().status is Status.UNKNOWN
+    for least, greatest in ((START - 9, START - 1), (START + SIZE, START + SIZE + 9)):
+        other = replace(unlisted, unlisted_least=least, unlisted_greatest=greatest)
+        assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[other]).explanations()
+
+
 def test_where_records_lie_that_no_load_has_reached() -> None:
     """If a tier has not reached some records, the explanation names the partitions, and the offsets
     from the tier's own end to the last offset that any tier has counted."""

@@ -180,6 +180,29 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     assert (partly.differing, partly.differences) == (51, first.differences)
 
 
+@promise("6 content")
+def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
+    """A result lists 100 differences. For the others it gives the least and the greatest event
+    time, also if only an earlier result knew them."""
+    world.append(batch(VALUES))
+    load(world, *TEXTS)
+    partly = surveyed(world)
+    partly.unread.append("another file cannot be read")
+    wrong = ContentDifference(0, 7, "h", 1, "p", 0, 1, "HDFS", "out", 0, 0, "words")
+    many = tuple(replace(wrong, time_ms=1_000 + n, first=10_000 + n) for n in range(90))
+    day, output = min(partly.by_day), str(world.root)
+    earlier = SampleResult(1, "l1", output, LOGS, day, 200, 0, 200, many, 50, 3_000)
+    (made,) = sample_report.results([partly], [earlier], 2, "l1", output)
+    assert (made.differing, made.differences) == (200, many)
+    assert (made.unlisted, made.unlisted_least, made.unlisted_greatest) == (110, 50, 3_000)
+    more = tuple(replace(wrong, time_ms=7_000 + n, first=10_000 + n) for n in range(120))
+    full = replace(earlier, differing=120, differences=more, unlisted_least=0, unlisted_greatest=0)
+    (cut,) = sample_report.results([partly], [full], 2, "l1", output)
+    assert (cut.differing, cut.differences) == (120, more[:100])
+    assert (cut.unlisted, cut.unlisted_least, cut.unlisted_greatest) == (20, 7_100, 7_119)
+    assert messages.decode(messages.encode(cut)) == cut
+
+
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
     """A damaged result does not stop the collector."""
