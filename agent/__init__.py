@@ -97,7 +97,6 @@ Reading order, from the lowest package to the highest:
     loop           the turn: each turn does a part of the work of all packages above
     reloading      takes changed settings while the loop runs
     memory         how much freed memory the process keeps
-    unneeded       parts of Arrow that the agent leaves out
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
-from skidway import extras
+from skidway import extras, lean_arrow
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError, UsageError
 
 GROUP = "skidway.commands"
@@ -144,6 +144,7 @@ def _run(arguments: list[str]) -> int:
         hint = f"; did you mean '{near[0]}'?" if near else "; `skidway --help` lists them"
         sys.stderr.write(f"skidway: no such command: '{noun}'{hint}\n")
         return 2
+    lean_arrow.leave_out()
     try:
         parser, noun_parser = _parsers(commands[noun])
         args, unknown = parser.parse_known_args(arguments)

@@ -55,14 +55,3 @@ def test_an_agent_with_raw_text_imports_what_it_uses() -> None:
     tops = {name.partition(".")[0] for name in modules - begun}
     own_names = {name for name in tops if not name.startswith(("_", "cython_runtime"))}
     assert own_names - sys.stdlib_module_names <= PACKAGES
-
-
-def test_arrow_has_its_functions_without_their_documentation() -> None:
-    """The functions of Arrow work, although their documentation is left out."""
-    modules = imported(
-        "from skidway.agent import unneeded; unneeded.leave_out(); "
-        "import pyarrow, pyarrow.compute as pc; "
-        "assert pc.sum(pyarrow.array([1, 2])).as_py() == 3; "
-        "assert pc.match_substring(pyarrow.array(['abc']), 'b', ignore_case=True)[0].as_py()"
-    )
-    assert modules.isdisjoint({"pandas", "pydoc"})
