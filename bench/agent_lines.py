@@ -1,5 +1,5 @@
-"""Writes the log files of the benchmark `agent`. Each function but `write` makes one line (`trace`:
-one record) from its number, and returns it without the last line end.
+"""Writes the log files of the benchmark `agent`. Each function, except `write`, makes one line
+(`trace`: one record) from a number. It returns the line without the line end.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ manifest lists them."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
-    """Returns the files of these kinds, by path, as the newest manifest's load left them.
+    """Returns the files of these kinds, by path, that the output has after the newest manifest's
+    load.
 
     Raises Folded if other loaders have meanwhile committed so many loads that the manifest `newest`
     is gone. Raises StateRefused if a manifest is missing."""
@@ -36,7 +37,8 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
 
 
 def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
-    """Applies the changes of one more load to the files."""
+    """Changes `found` as the load of `manifest` changed the output: adds the load's files, and
+    removes the files that the load removed."""
     for path in manifest.removed:
         found.pop(path, None)
     for file in manifest.files:
