@@ -184,8 +184,8 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 
 def shapes() -> dict[str, Shape]:
-    """The shapes. Their schemas and records are similar to those of logs; the first three are
-    flat."""
+    """The shapes. Their schemas and records are similar to the schemas and records of logs. The
+    first three shapes are flat."""
     return {
         "narrow": shape(
             {

@@ -41,7 +41,7 @@ class Result(Protocol):
 
     @property
     def name(self) -> str:
-        """The benchmark's name: the part of the title before the colon."""
+        """The benchmark's name, which is the part of the title before the colon."""
 
     def markdown(self) -> str:
         """The result as a Markdown table, for people."""
@@ -189,7 +189,8 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """Like `in_turn`, and also returns the CPU seconds of each side's server per unit of work.
+    """Does the same as `in_turn`. Also returns the CPU seconds that each side's server needs per
+    unit of work.
 
     All servers have the same client. Even if the client is the bottleneck, the CPU seconds show the
     difference between the servers.

@@ -33,8 +33,8 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What the agent did with the bytes of some topics, and which bytes it is about to send. The
-    agent notes those bytes in an intent, and stores the intent before it sends the bytes.
+    """What the agent did with the bytes of some topics, and which bytes the agent is about to send.
+    Before the agent sends bytes, it stores an intent that notes these bytes.
 
     `acknowledged`, `set_apart` (rejected or filtered), `lost` and `uncertain` are numbers of bytes.
     `intents` is the number of intents. `positions` maps each file id to the byte up to which the

@@ -51,7 +51,7 @@ def show_addresses(site: Site) -> None:
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row per source topic. A row has the sums of the counts in all time buckets of the
-    topic. Its verdict is "complete", or the verdict of a bucket that is not complete."""
+    topic. The row's verdict is "complete", or the verdict of a bucket that is not complete."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(
