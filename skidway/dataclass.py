@@ -6,9 +6,9 @@ each dataclass, which took a quarter of the time of the agent's start. This modu
 `__init__`, and only when the first object of the class is made. All classes share the source of the
 other methods. The objects behave like the objects of the standard library's dataclasses.
 
-The modules that a starting agent imports use this module. The standard library still makes the
-classes that have no slots or an order, or that inherit from
-another dataclass.
+The modules that a starting agent imports use this module. Some dataclasses are still made by the
+standard library: those without slots, those with an order, and those that inherit from another
+dataclass.
 """
 
 from __future__ import annotations

@@ -172,8 +172,8 @@ def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | Non
 
 
 def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
-    """Returns the four columns of the headers that begin at these positions, and whether each of
-    them is an origin. Each header has 37 bytes."""
+    """Returns the four columns of the headers that begin at these positions, and for each header
+    whether it is an origin. Each header has 37 bytes."""
     if not len(at):
         return np.zeros((4, 0), np.int64), np.zeros(0, np.bool_)
     size = len(payload)

@@ -57,8 +57,7 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`bootstrap` is host:port, or several of these separated by commas. Raises UsageError for
-        a malformed text.
+        """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
         If connections are refused and no broker has answered any request yet, a request gives up
         after `refused_timeout_ms`. Commands for which a person waits set a short time. None means
@@ -164,8 +163,8 @@ class Client:
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> requests.Results:
-        """Adds partitions until each topic has the number in `counts`. Returns for each topic an
-        error or None.
+        """Adds partitions until each topic has the number of partitions that `counts` gives.
+        Returns for each topic an error or None.
 
         Raises UnsupportedVersion if the broker cannot add partitions.
         """
