@@ -1,15 +1,15 @@
 """Compares Skidway's agent with rsyslog: each sends a file of log lines to a broker.
 
 Both read the same file and write to one partition of the same Skidway broker, with
-acknowledgements. Each case has lines of another kind. The agent parses them; rsyslog also parses
-them if it can, and otherwise sends them unparsed.
+acknowledgements. Each case has a different kind of lines. The agent parses them; rsyslog also
+parses them if it can, and otherwise sends them unparsed.
 
 A program first reads a file of two records. The CPU time until the first of these records has
 arrived counts as the program's start. Then the benchmark puts the file of all records into the
 directory that the program watches. The rate is the number of these records divided by the program's
 CPU time after its start. (If records have several lines, rsyslog sends a file's last record only
-when another record follows. So a run already ends when all but the last two records have arrived.)
-The agent also does the rest of its usual work: it stores what it is about to send (its intents) and
+when another record follows. So a run ends when all records except the last two have arrived.) The
+agent also does the rest of its usual work: it stores what it is about to send (its intents) and
 which records were acknowledged (its checkpoints), and sends the counts for the audit.
 """
 

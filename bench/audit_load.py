@@ -222,8 +222,8 @@ class Collector:
 
 
 def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """Runs the simulation and returns its figures. CPU times and the growth of the store are means
-    for a minute. The first minute is left out, unless it is the only one."""
+    """Runs the simulation and returns its figures. CPU times and the growth of the store are
+    averages per minute. The first minute does not count, unless it is the only minute."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):

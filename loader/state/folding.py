@@ -6,8 +6,8 @@ smaller than `CHECKPOINT_EVERY`, a loader writes a checkpoint after every `keep`
 often than every `CHECKPOINT_EVERY_LEAST` loads. The loader keeps at least the newest `keep`
 manifests. It looks for the newest checkpoint that is older than all manifests that it keeps, and
 deletes the manifests up to this checkpoint. So for each load whose manifest is kept, a reader can
-still find the files of the output. A reload needs the tables (tables.py) as an old load left them.
-So a file of a table is kept as long as a kept manifest lists it.
+still find the files of the output. A reload needs the tables (tables.py) as they were after an old
+load. So a file of a table is kept as long as a kept manifest lists it.
 
 Two loaders may fold manifests at the same time, and may even fold the same manifests. If folding
 fails, a later load folds the remaining manifests.
@@ -39,7 +39,8 @@ def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
     """If a checkpoint is due, writes a checkpoint of the newest load, and then deletes the files
     that no reader needs any more. All files of the newest load must already be moved into place.
     keep: the least number of manifests that are kept. every: the number of loads from one
-    checkpoint to the next; by default it depends on `keep`. Returns whether it wrote a checkpoint.
+    checkpoint to the next; by default this number depends on `keep`. Returns whether it wrote a
+    checkpoint.
 
     Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
     gone."""

@@ -138,7 +138,7 @@ def success(topic: str, hour: str) -> str:
 
 
 def is_day_folder(name: str) -> bool:
-    """Returns whether a name in a topic's folder is a directory of rows."""
+    """Returns whether a name in a topic's folder is the name of a directory of rows."""
     return name.startswith("dt=")
 
 

@@ -14,8 +14,8 @@ from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
-"""The kinds of files that a checkpoint lists. The tables' files are not among them, because each
-manifest lists them."""
+"""The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
+each manifest lists all of these files."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
