@@ -60,10 +60,11 @@ MEMBERS: Final = {
 class Case:
     """Lines of one kind, and what the programs do with them.
 
-    line, end: the records of the file. source: settings of the agent's source. rule: the rule of
-    liblognorm by which rsyslog parses the lines; JSON if rsyslog parses JSON; empty if rsyslog does
-    not parse the lines. start: the regular expression for the first line of a record in rsyslog.
-    share: the number of records, as a fraction of RECORDS.
+    line: makes one record of the file. end: the bytes that follow each record. source: settings of
+    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; JSON if
+    rsyslog parses JSON; empty if rsyslog does not parse the lines. start: the regular expression
+    for the first line of a record in rsyslog. share: the number of records, as a fraction of
+    RECORDS.
     """
 
     line: Line

@@ -44,7 +44,7 @@ def members(number: int) -> str:
 
 
 def values(number: int) -> str:
-    """Six values that are separated by commas; the last one is quoted."""
+    """Six values that are separated by commas; the last value is quoted."""
     return (
         f"081109,{number % 240000:06d},{number % 977},INFO,dfs.DataNode$PacketResponder,"
         f'"Received block blk_{number * 7919}, size 67108864, from /10.251.{number % 256}'

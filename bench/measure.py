@@ -217,7 +217,8 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """The median as text. If there are several values, also the smallest and the largest."""
+    """The median as text. If there are several values, the text also has the smallest and the
+    largest value."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

@@ -27,8 +27,8 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 CHECKPOINT_EVERY_LEAST: Final = 10
-"""There are at least this many loads between two checkpoints, because each checkpoint lists all
-files of the output."""
+"""There are at least this many loads between two checkpoints, because a checkpoint lists all files
+of the output and so may be large."""
 
 DELETIONS_MAX: Final = 1000
 """One load deletes at most this many manifests. The loads of early versions wrote no checkpoints,

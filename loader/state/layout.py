@@ -1,4 +1,4 @@
-"""Names of everything that the loader keeps under `<root>`.
+"""Gives the names of all files that the loader keeps under `<root>`.
 
 audit/recount/listing.py and faults.py also rely on the names of files of rows.
 

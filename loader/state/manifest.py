@@ -204,12 +204,12 @@ class Manifest:
         return f"{datetime.fromtimestamp(self.created / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def rows(self) -> int:
-        """Returns how many rows this load added. A load that replaces files adds none."""
+        """Returns how many rows this load added. The result is 0 for a load that replaces files."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
-        """Returns how many records this load added to the rejects. A load that replaces files adds
-        none."""
+        """Returns how many records this load added to the rejects. The result is 0 for a load that
+        replaces files."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == REJECTS)
 
     def to_json(self) -> bytes:

@@ -97,7 +97,7 @@ class Stream:
         return found
 
     def commit(self) -> None:
-        """Commits all records that were handed out, including the last one.
+        """Commits all records that were handed out, including the last record.
 
         Raises NotOwned if a partition has another owner or the session has ended. Raises
         Unreachable if ZooKeeper does not answer.

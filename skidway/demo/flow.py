@@ -341,7 +341,7 @@ class Demo:
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 
     def _begun(self) -> bool:
-        """Returns whether the mirror has records, so that a load has something to do and starts
+        """Returns whether the mirror has records. If so, a load has records to read, and so starts
         Spark."""
         topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
         return any(self.watermarks(OFFLINE, topics).values())

@@ -37,9 +37,10 @@ class AgentState:
     Before the agent sends bytes, it stores an intent that notes these bytes.
 
     `acknowledged`, `set_apart` (rejected or filtered), `lost` and `uncertain` are numbers of bytes.
-    `intents` is the number of intents. `positions` maps each file id to the byte up to which the
-    file is done. `promised` maps each file id to the byte at which the file's last intent ends.
-    `acknowledged_offsets` has the last acknowledged offset of each partition.
+    `intents` is the number of intents. `positions` maps each file id to the agent's checkpoint in
+    the file: the agent need not read the bytes before this position again. `promised` maps each
+    file id to the byte at which the file's last intent ends. `acknowledged_offsets` has the last
+    acknowledged offset of each partition.
     """
 
     acknowledged: int = 0

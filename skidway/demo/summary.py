@@ -81,7 +81,8 @@ def bytes_sentence(outcome: DemoOutcome) -> str:
 
 
 def lines_sentence(outcome: DemoOutcome) -> str:
-    """Returns a sentence that compares the lines that the writer wrote with the rows."""
+    """Returns a sentence that compares the number of lines that the writer wrote with the number of
+    rows."""
     lines = sum(tally.lines for tally in outcome.written.values())
     rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
     repeats = sum(

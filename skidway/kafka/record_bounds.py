@@ -2,7 +2,7 @@
 
     record = length  attributes  ...  headers
 
-Each record begins where the previous one ends. A record of our agents has one header at its end,
+Each record begins where the previous record ends. A record of our agents has one header at its end,
 named `origin`. If every record of the batches ends with this header, this module finds the headers
 by their first bytes. It then compares the result with the length fields: each record must end where
 the next record begins. If a record has no such header, or the comparison fails, a loop uses the
@@ -29,7 +29,7 @@ def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
     if ends is not None:
         try:
             length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
-            if (at + length == ends).all():  # so each record begins where the previous one ends
+            if (at + length == ends).all():  # so each record begins where the previous record ends
                 return ends, at
         except (IndexError, CorruptBatch):
             pass  # bytes that look like an origin header are not one, so use the lengths

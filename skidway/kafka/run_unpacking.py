@@ -5,8 +5,9 @@ of records. This module reads the headers of all batches as columns, and compare
 decompresses frames of Zstandard together, because making a decoder takes longer than decompressing
 a small batch.
 
-It takes only batches that are certainly sound, and stops before the first other batch. The caller
-then passes that batch to `unpack`, which either accepts the batch or says what is wrong with it.
+This module takes only batches that are certainly sound, and stops before the first other batch. The
+caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong with
+it.
 """
 
 from __future__ import annotations

@@ -334,8 +334,8 @@ def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
     """After a failed load, the loader's unit is in the failed state, and the metrics show a failed
-    run. The next successful load clears both. Only a successful load changes the time of the last
-    success."""
+    run. After the next successful load, the unit is no longer in the failed state, and the metrics
+    show no failed run. Only a successful load changes the time of the last success."""
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")

@@ -125,7 +125,7 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """Returns the next pieces to send, at most as many as one sendmsg takes."""
+        """Returns the next pieces to send, at most as many as one call of sendmsg accepts."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]

@@ -230,7 +230,7 @@ class Fetching:
 
     @property
     def has_something(self) -> bool:
-        """Whether `take` or `take_error` would return something."""
+        """Whether `take` would return batches or `take_error` would return an error."""
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
