@@ -55,8 +55,8 @@ class UnpackedRun:
 
 
 def joined(batches: Sequence[UnpackedBatch]) -> UnpackedRun:
-    """Returns the batches that have records as one run. Raises ValueError if the batches have 2 GiB
-    or more together."""
+    """Returns one run of those batches that have records. Raises ValueError if the batches have 2
+    GiB or more together."""
     filled = [batch for batch in batches if batch.count]
     sizes = [len(batch.payload) for batch in filled]
     if sum(sizes) > ARROW_BYTES_MAX:

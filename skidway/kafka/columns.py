@@ -60,7 +60,8 @@ __all__ = [
 
 TOGETHER_BYTES: Final = 1 << 20
 """Readers collect batches until they have about this many uncompressed bytes, and pass them to one
-call of `decode_batches`. The columns of more bytes would not fit into the processor's cache."""
+call of `decode_batches`. If readers collected more bytes, the columns would not fit into the
+processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,8 +130,8 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """Like `list_offsets`, but without retries. Asks each leader only once. Returns the offsets
-        in the answers, and the errors of the other partitions."""
+        """Does the same as `list_offsets`, but without retries: asks each leader only once. Returns
+        the offsets in the answers, and the errors of the other partitions."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
