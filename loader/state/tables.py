@@ -138,8 +138,10 @@ def stage(
     staging: TableStaging, before: Mapping[str, Sequence[str]], tables: Tables, changes: Changes
 ) -> dict[str, tuple[str, ...]]:
     """Stages the tables' files of a load. Returns, for the manifest, the paths of each table's
-    files. before: the tables' files that the previous manifest lists. The changes must already be
-    applied to `tables`, because the load may have to write a snapshot.
+    files.
+
+    before: the tables' files that the previous manifest lists. The changes must already be applied
+    to `tables`, because the load may have to write a snapshot.
     """
     named = {}
     for kind, delta in _rows(changes.marks, changes.locations, changes.closed).items():

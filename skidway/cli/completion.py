@@ -1,5 +1,4 @@
-"""`skidway completion bash|zsh`: prints a script with which the shell completes `skidway NOUN VERB
---OPTION`.
+"""`skidway completion bash|zsh`: prints a script that lets the shell complete `skidway` commands.
 
     source <(skidway completion bash)        # in ~/.bashrc, or into a file of bash-completion
     source <(skidway completion zsh)         # in ~/.zshrc, after compinit
