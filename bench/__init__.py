@@ -1,8 +1,9 @@
-"""Benchmarks of Skidway and of comparable systems (its peers), which take turns in one run.
+"""Benchmarks of Skidway and of comparable systems (its peers). In one run, Skidway and its peers
+take turns.
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
 
-The modules are listed here. A benchmark's peer, or each of its peers, follows after the colon:
+These are the modules. The text after the colon names the benchmark's peers:
 
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes

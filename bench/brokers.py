@@ -104,7 +104,7 @@ def live(address: str) -> int:
 
 
 def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
-    """The figures of one run. The run writes into a new topic, which is deleted afterwards."""
+    """The figures of one run. The run writes into a new topic, and deletes the topic afterwards."""
     topic = f"brokers-{time.time_ns()}"
     create(site.address, topic, PARTITIONS)
     warm_memory(WARM_BYTES)

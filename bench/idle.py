@@ -1,8 +1,8 @@
 """The cost of an idle agent, or an idle rsyslog, with 20,000 files to which no program writes.
 
 Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
-default settings. Each is measured only when it has delivered every line and has been idle for a
-while. CPU is the process's CPU time over a minute, read from /proc, in percent of one core.
+default settings. Each program is measured only after it has delivered every line and has been idle
+for a while. CPU is the process's CPU time over a minute, read from /proc, in percent of one core.
 imfile keeps every file open, with two descriptors, so rsyslog gets only as many files as a process
 on this machine may open.
 """
@@ -34,8 +34,8 @@ DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
 MEASURE_S = scaled(60.0, 2.0)
-"""The agent looks at all files once a minute (`reconcile.interval.ms`). So a shorter measurement
-would contain such a look only by chance.
+"""The agent looks at all files once a minute (`reconcile.interval.ms`). A shorter measurement would
+include this work only by chance.
 """
 WITHIN_S = 600.0
 

@@ -41,7 +41,7 @@ class Result(Protocol):
 
     @property
     def name(self) -> str:
-        """The benchmark's name: the part of the title before the colon."""
+        """The benchmark's name, which is the part of the title before the colon."""
 
     def markdown(self) -> str:
         """The result as a Markdown table, for people."""
@@ -189,7 +189,8 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """Like `in_turn`, and also returns the CPU seconds of each side's server per unit of work.
+    """Does the same as `in_turn`. Also returns the CPU seconds that each side's server needs per
+    unit of work.
 
     All servers have the same client. Even if the client is the bottleneck, the CPU seconds show the
     difference between the servers.
@@ -216,7 +217,8 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """The median as text. If there are several values, also the smallest and the largest."""
+    """The median as text. If there are several values, the text also has the smallest and the
+    largest value."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

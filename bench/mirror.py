@@ -55,7 +55,7 @@ class Figures:
 
 def run() -> Table:
     """Runs Skidway's mirror and MirrorMaker 2 in turn. Measures the messages per second, the
-    megabytes per CPU second and the memory of each."""
+    megabytes per CPU second and the memory of each side."""
     if not peers.is_complete(PEER):
         peers.fetch(PEER, peers.provide_maven())
     table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")

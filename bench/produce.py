@@ -76,8 +76,8 @@ def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
 
 
 def produce(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """The messages per second that librdkafka sends to a new topic, from the first message until it
-    has sent all.
+    """The messages per second that librdkafka sends to a new topic, measured from the first message
+    until librdkafka has sent all messages.
 
     Raises:
         RuntimeError: Not all messages arrived.

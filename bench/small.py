@@ -41,7 +41,7 @@ from skidway.loader.runs.textfile import LastRun
 from support.processes import eventually
 
 ROWS = scaled(40_000, 4_000)
-"""The number of rows in a load. All of them are of the same hour."""
+"""The number of rows in a load. All rows of a load belong to the same hour."""
 COLD_ROUNDS = scaled(3, 1)
 WARM_UP = scaled(5, 1)
 LOADS = scaled(25, 2)

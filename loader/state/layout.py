@@ -1,4 +1,4 @@
-"""Names of everything that the loader keeps under `<root>`.
+"""Gives the names of all files that the loader keeps under `<root>`.
 
 audit/recount/listing.py and faults.py also rely on the names of files of rows.
 
@@ -42,7 +42,7 @@ _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 @dataclass(frozen=True, slots=True)
 class LoadId:
-    """One attempt at one load of one topic. Only one of the attempts with the same number is
+    """One attempt at one load of one topic. Of all attempts with the same number, only one is
     committed."""
 
     topic: str
@@ -138,7 +138,7 @@ def success(topic: str, hour: str) -> str:
 
 
 def is_day_folder(name: str) -> bool:
-    """Returns whether a name in a topic's folder is a directory of rows."""
+    """Returns whether a name in a topic's folder is the name of a directory of rows."""
     return name.startswith("dt=")
 
 
@@ -193,8 +193,8 @@ def table_number(name: str) -> int | None:
 
 def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
     """Returns the path of the file with a table's rows for a span of hours. parts: the first hour
-    and the end of the span, both in hours since the epoch; the number of rows; and the last load
-    that counted a bucket of the span."""
+    and the end of the span, both in hours since the epoch; the number of rows; and the number of
+    the last load that counted a bucket of the span."""
     name = "-".join(map(str, parts))
     return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
 

@@ -14,12 +14,13 @@ from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
-"""The kinds of files that a checkpoint lists. The tables' files are not among them, because each
-manifest lists them."""
+"""The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
+each manifest lists all of these files."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
-    """Returns the files of these kinds, by path, as the newest manifest's load left them.
+    """Returns the files of these kinds, by path, that the output has after the newest manifest's
+    load.
 
     Raises Folded if other loaders have meanwhile committed so many loads that the manifest `newest`
     is gone. Raises StateRefused if a manifest is missing."""
@@ -36,7 +37,8 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
 
 
 def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
-    """Applies the changes of one more load to the files."""
+    """Changes `found` as the load of `manifest` changed the output: adds the load's files, and
+    removes the files that the load removed."""
     for path in manifest.removed:
         found.pop(path, None)
     for file in manifest.files:

@@ -19,7 +19,7 @@ class Move:
 
 
 class Settle(Enum):
-    """What the loader does after it has looked at source and target of a move."""
+    """What the loader does about a move, after it has looked at the move's source and target."""
 
     DONE = auto()
     RENAME = auto()

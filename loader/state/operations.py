@@ -1,6 +1,6 @@
 """Defines operations on a store, as values, and the functions that execute them. Because operations
 are values, the code that decides what to do needs no store. This code consists of generators
-(`Steps`), which yield operations and receive the store's answers."""
+(`Steps`). A generator yields operations and receives the store's answers."""
 
 from __future__ import annotations
 

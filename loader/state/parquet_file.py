@@ -77,7 +77,8 @@ class ParquetFileWriter:
         )
 
     def _open(self, table: pa.Table) -> pq.ParquetWriter:
-        """Returns the writer of this file. Its first table decides how the columns are encoded."""
+        """Returns the Parquet writer of this file. `table`, the file's first table, decides how the
+        columns are encoded."""
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._sink,
@@ -126,7 +127,7 @@ def _is_rare(table: pa.Table, field: pa.Field) -> bool:
 
 
 class _Measured(io.RawIOBase):
-    """Passes bytes on to a store's file. Counts the bytes and computes their CRC-32C."""
+    """Passes bytes on to a store's file. Counts these bytes and computes their CRC-32C."""
 
     def __init__(self, writer: StoreWriter) -> None:
         super().__init__()

@@ -51,9 +51,9 @@ def unmarked(
     rows, but no `_SUCCESS`, before the load. hours: the hours that the load changes. now_marked:
     the hours for which the load adds `_SUCCESS`.
 
-    The result has only the newest UNMARKED_MAX of these hours. It does not include hours more than
-    AHEAD_HOURS after the load's time. Otherwise, hours of wrong event times could take the places
-    of other hours in the result."""
+    The result has only the newest UNMARKED_MAX of these hours. It does not include hours that begin
+    more than AHEAD_HOURS after the hour of the load. Otherwise, hours of wrong event times could
+    take the places of other hours in the result."""
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)
     return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

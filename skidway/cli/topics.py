@@ -142,8 +142,8 @@ def _delete(args: argparse.Namespace) -> int:
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
     """Returns one row for each topic that would be deleted. The column `offsets` has the number of
-    offsets between log start and log end, summed over all partitions. It is None if this number is
-    unknown.
+    offsets between log start and log end, summed over all partitions. The column is None if this
+    number is unknown.
     """
     found = client.metadata(names).topics
     rows = []

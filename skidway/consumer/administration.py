@@ -129,7 +129,7 @@ class Groups:
     ) -> Sequence[Change]:
         """Sets committed offsets. If members are active, raises SkidwayError and changes nothing.
 
-        During the reset the partitions' owner nodes belong to this method, so that no member begins
+        During the reset, this method owns the owner nodes of the partitions. So no member can begin
         to read at the old offsets.
         """
         active = self.active(group)
@@ -160,7 +160,7 @@ class Groups:
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
         """Returns the offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If all
-        records are older than that time, the offset is the log end."""
+        records are older than the given time, the offset is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]

@@ -64,7 +64,7 @@ class Chunk:
 
     def table(self) -> pa.RecordBatch | None:
         """Returns the records as columns (`SCHEMA`), from offset `reading.handed` on, or None if
-        there are none."""
+        there are no such records."""
         batch, first = self._batch, self._rest()
         count = len(batch.offsets) - first
         if count == 0:

@@ -39,7 +39,8 @@ class Consumer:
     For several threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
-    not answer at the start. Later the consumer waits until they answer.
+    not answer at the start. If brokers or ZooKeeper do not answer later, the consumer waits until
+    they answer.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
 """The highest number of streams of one consumer. If another program registers a consumer with more
-streams for a topic, that consumer is treated as if it did not subscribe to the topic.
+streams for a topic, Skidway treats this consumer as if it did not subscribe to the topic.
 """
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)

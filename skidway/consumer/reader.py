@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only records of
-partitions that it can prove to own (`holds`).
+Everything happens on the caller's thread, in `holds` and `take`. A reader hands out records of a
+partition only while it can prove that it owns the partition (`holds`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StreamReader:
         fetcher: Fetcher | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """The new reader owns the client, and closes it in `close`."""
+        """The new reader owns the client: the reader's `close` closes the client."""
         self._registration = registration
         self._settings = settings
         self.clock = registration.clock
@@ -90,8 +90,8 @@ class StreamReader:
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Does the group work that is due, for example claims a partition. Then returns whether
-        records may be handed out now."""
+        """Does the work for the group that is due now; for example, claims a partition. Then
+        returns whether records may be handed out now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
         return self.clock.monotonic() < self._registration.until

@@ -96,7 +96,8 @@ class Registration:
         session_timeout_s: float,
         clock: Clock,
     ) -> None:
-        """The new registration owns the coordinator, and closes it in `close`."""
+        """The new registration owns the coordinator: the registration's `close` closes the
+        coordinator."""
         self.clock = clock
         self.group = group
         self.guard: Guard | None = None
@@ -160,9 +161,9 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers the consumer under a new name. The present session may still own nodes of a
-        lost name, for which other members wait. In this case, ends the session first, and returns
-        None.
+        """Registers the consumer under a new name. If the present session still owns nodes of a
+        lost name, other members wait until these nodes are gone. In this case, this method only
+        ends the session, and returns None.
 
         If an earlier attempt to register had no answer, the name of that attempt may exist in
         ZooKeeper. This method removes that name before it tries a new name.

@@ -184,7 +184,7 @@ class GroupRegistry:
                 raise Fenced(f"a partition of group {self._group} is not ours any more")
 
     def offset(self, tp: TopicPartition) -> int | None:
-        """Returns the committed offset, or None if there is none."""
+        """Returns the committed offset, or None if no offset is committed."""
         found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
         if found is None:
             return None

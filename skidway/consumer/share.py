@@ -2,8 +2,8 @@
 commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
-`turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
-that is no longer live.
+`turn`. The module `reader` fetches records and hands them out. It must not hand out records of a
+`Reading` that is no longer live.
 """
 
 from __future__ import annotations

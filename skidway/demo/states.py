@@ -33,13 +33,14 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What the agent did with the bytes of some topics, and which bytes it is about to send. The
-    agent notes those bytes in an intent, and stores the intent before it sends the bytes.
+    """What the agent did with the bytes of some topics, and which bytes the agent is about to send.
+    Before the agent sends bytes, it stores an intent that notes these bytes.
 
     `acknowledged`, `set_apart` (rejected or filtered), `lost` and `uncertain` are numbers of bytes.
-    `intents` is the number of intents. `positions` maps each file id to the byte up to which the
-    file is done. `promised` maps each file id to the byte at which the file's last intent ends.
-    `acknowledged_offsets` has the last acknowledged offset of each partition.
+    `intents` is the number of intents. `positions` maps each file id to the agent's checkpoint in
+    the file: the agent need not read the bytes before this position again. `promised` maps each
+    file id to the byte at which the file's last intent ends. `acknowledged_offsets` has the last
+    acknowledged offset of each partition.
     """
 
     acknowledged: int = 0

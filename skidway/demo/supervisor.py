@@ -2,8 +2,8 @@
 
 Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
 then stops the programs one by one. If the demo is killed, the kernel kills each program, too
-(PR_SET_PDEATHSIG). When a program ends, the demo kills every process that is left in the program's
-session.
+(PR_SET_PDEATHSIG). When a program ends, the demo kills every process that still runs in the
+program's session.
 
 The handler of SIGINT, SIGTERM and SIGHUP only notes the signal. Every wait checks for a noted
 signal and raises Stopped, so that no program is left half started or half stopped. After a second

@@ -20,9 +20,8 @@ The CRC does not cover base offset and leader epoch. So brokers and mirrors writ
 in place without a new CRC, and never decode the records. This module imports neither numpy nor
 pyarrow; `skidway.kafka.columns` handles the records.
 
-The bytes that are read here come from outside: damaged bytes raise `CorruptBatch` and no other
-error.
-Source: KIP-98, and Kafka's message format documentation.
+The bytes that this module reads come from outside: damaged bytes raise `CorruptBatch` and no other
+error. Source: KIP-98, and Kafka's message format documentation.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole batch, including the first 12, which `length` does not count."""
+        """Bytes of the whole batch, including the first 12 bytes, which `length` does not count."""
         return self.length + LENGTH_END
 
     @property

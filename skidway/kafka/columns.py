@@ -60,7 +60,8 @@ __all__ = [
 
 TOGETHER_BYTES: Final = 1 << 20
 """Readers collect batches until they have about this many uncompressed bytes, and pass them to one
-call of `decode_batches`. The columns of more bytes would not fit into the processor's cache."""
+call of `decode_batches`. If readers collected more bytes, the columns would not fit into the
+processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ def encode(
     keys: pa.BinaryArray | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> EncodedBatch:
-    """Encodes all rows as one batch. Keys may be null, and values, too, if they are an array.
-    Encoding the same rows again produces the same bytes.
+    """Encodes all rows as one batch. Keys may be null. If `values` is an Arrow array, values may be
+    null, too. Encoding the same rows again produces the same bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
     there are no rows, if the columns have different lengths, or if the batch has 2 GiB or more.
@@ -134,8 +135,8 @@ def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
     (one or two records each), this function takes far less time than a call of `decode` for each
     batch.
 
-    Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds out which), and
-    ValueError if the batches have 2 GiB or more together.
+    Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds the damaged
+    batch), and ValueError if the batches have 2 GiB or more together.
     """
     return _decoded(parse(joined(batches)), with_headers=False)
 

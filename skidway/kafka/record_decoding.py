@@ -172,8 +172,8 @@ def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | Non
 
 
 def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
-    """Returns the four columns of the headers that begin at these positions, and whether each of
-    them is an origin. Each header has 37 bytes."""
+    """Returns the four columns of the headers that begin at these positions, and for each header
+    whether it is an origin. Each header has 37 bytes."""
     if not len(at):
         return np.zeros((4, 0), np.int64), np.zeros(0, np.bool_)
     size = len(payload)
@@ -190,7 +190,8 @@ def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _read_headers(payload: Readable, at: int, end: int) -> origin.Origin | None:
-    """Reads a record's headers one by one. Returns the last valid origin; None if there is none."""
+    """Reads a record's headers one by one. Returns the last valid origin, or None if the record has
+    no valid origin."""
     found = None
     for key, value in headers_in(payload, at, end):
         if key == origin.ORIGIN_HEADER and value is not None:

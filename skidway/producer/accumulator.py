@@ -44,8 +44,8 @@ class Messages(NamedTuple):
 
 class _Run(NamedTuple):
     """Consecutive messages in a batch that come from one sending (the messages of one `send`).
-    `first` is the index of the first of these messages in the sending, and `start` is its index in
-    the batch."""
+    `first` is the index of the first of these messages in the sending, and `start` is the same
+    message's index in the batch."""
 
     sending: Sending
     first: int

@@ -92,7 +92,8 @@ class StickyPartitions:
         self._present: dict[str, int] = {}
 
     def present(self, topic: str) -> int | None:
-        """Returns the partition whose batch is being filled, or None if there is none."""
+        """Returns the partition whose batch is being filled, or None if no batch is being
+        filled."""
         return self._present.get(topic)
 
     def next(self, topic: str, available: Sequence[int]) -> int:

@@ -116,8 +116,9 @@ class Sending:
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` from the number of messages without a report; None subtracts all.
-        Returns True if this call has reported the last message without a report."""
+        """Subtracts `count` from the number of messages without a report. If `count` is None, sets
+        this number to 0. Returns True if this call has reported the last message without a
+        report."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

@@ -96,7 +96,7 @@ def peek(
 def path_of(
     config: Path | None, program: str | None, directory: Path = DEFAULT_DIRECTORY
 ) -> Path | None:
-    """Returns the file that `load` reads with the same arguments; None if it reads none."""
+    """Returns the file that `load` reads with the same arguments; None if `load` reads no file."""
     if config is None and program is not None and (directory / f"{program}.yml").exists():
         return directory / f"{program}.yml"
     return config

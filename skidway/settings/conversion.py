@@ -114,7 +114,7 @@ def _scalar(shape: Shape, given: Node | Tree, path: str) -> Any:
 
 
 def _parsed(kind: type[Any], text: str) -> Any:
-    """Returns the text as a value of the type `kind`, or None if it is no such value."""
+    """Returns the text as a value of the type `kind`, or None if the text is no such value."""
     try:
         if kind is bool:
             low = text.lower()

@@ -1,5 +1,5 @@
-"""Tables and example files for people. They are made from the settings classes, so that tables and
-files always agree with the classes."""
+"""Makes tables and example files for people from the settings classes. So the tables and files
+always agree with the classes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Makes a table of keys from the tree of a file. Flat and nested spellings end up under the same
-keys, which are those of the settings class."""
+"""Makes a table of keys from the tree of a file. Flat and nested spellings of a key become the same
+key, as the settings class has it."""
 
 from __future__ import annotations
 

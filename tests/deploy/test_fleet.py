@@ -142,8 +142,8 @@ def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
 
 
 def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
-    """If an agent stops, Prometheus' rules see it: SkidwayAgentDown names the host, and waits for
-    its five minutes. When the agent runs again, nothing is left of the alert."""
+    """If an agent stops, Prometheus has the pending alert SkidwayAgentDown with the name of the
+    host. (The alert fires after five minutes.) When the agent runs again, the alert disappears."""
     host, prometheus = fleet.applications[1], PrometheusOnHost(fleet.server)
     host.run("systemctl stop skidway-agent")
     waits = {("SkidwayAgentDown", f"{host.name}:9101")}
@@ -153,7 +153,7 @@ def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
 
 
 def on_the_server(up: int) -> dict[tuple[str, str], int]:
-    """The jobs and instances of the targets on the server."""
+    """Maps the job and the instance of each target on the server to `up`."""
     ports = {
         "zookeeper": 9106,
         "broker": 9102,
@@ -287,8 +287,9 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
 
 
 def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
-    """If a reload can take changed settings, site.yml reloads the agents, and their processes stay.
-    A second run changes nothing. If a setting counts only at a start, site.yml restarts them."""
+    """If the agents can take changed settings by a reload, site.yml reloads the agents, and their
+    processes continue. A second run changes nothing. If a setting takes effect only at a start,
+    site.yml restarts the agents."""
     host = fleet.applications[0]
     look = "systemctl show --property=MainPID skidway-agent"
     own = fleet.inventory["all"]["children"]["agents"]["vars"]["agent_settings"]
@@ -362,8 +363,8 @@ def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
     """After a failed load, the loader's unit is in the failed state, and the metrics show a failed
-    run. The next successful load clears both. Only a successful load changes the time of the last
-    success."""
+    run. After the next successful load, the unit is no longer in the failed state, and the metrics
+    show no failed run. Only a successful load changes the time of the last success."""
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")

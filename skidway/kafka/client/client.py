@@ -57,8 +57,7 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`bootstrap` is host:port, or several of these separated by commas. Raises UsageError for
-        a malformed text.
+        """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
         If connections are refused and no broker has answered any request yet, a request gives up
         after `refused_timeout_ms`. Commands for which a person waits set a short time. None means
@@ -131,8 +130,8 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """Like `list_offsets`, but without retries. Asks each leader only once. Returns the offsets
-        in the answers, and the errors of the other partitions."""
+        """Does the same as `list_offsets`, but without retries: asks each leader only once. Returns
+        the offsets in the answers, and the errors of the other partitions."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
@@ -164,8 +163,8 @@ class Client:
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> requests.Results:
-        """Adds partitions until each topic has the number in `counts`. Returns for each topic an
-        error or None.
+        """Adds partitions until each topic has the number of partitions that `counts` gives.
+        Returns for each topic an error or None.
 
         Raises UnsupportedVersion if the broker cannot add partitions.
         """

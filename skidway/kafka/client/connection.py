@@ -34,8 +34,8 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """The outcome of a call: a response or an error, never both. A call without a response (acks 0)
-    has neither. `ticket` is the number that identifies the call."""
+    """The outcome of a call: a response or an error, never both. The outcome of a call without a
+    response (acks 0) has neither. `ticket` is the number that identifies the call."""
 
     ticket: int
     response: Any
@@ -125,7 +125,7 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """Returns the next pieces to send, at most as many as one sendmsg takes."""
+        """Returns the next pieces to send, at most as many as one call of sendmsg accepts."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]

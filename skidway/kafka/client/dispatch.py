@@ -224,7 +224,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # moves to the end, so that others come first next time
+            self._active[outbox.tp] = None  # moves to the end, so others come first next time
         if not data:
             return None
         request_id = next(self._ids)

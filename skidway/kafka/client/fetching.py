@@ -8,9 +8,9 @@ Partitions take turns at the front of the requests, because a broker fills a res
 front.
 
 The owner gets whole batches. The first batch is the batch that contains the position. A partial
-last batch is dropped and fetched again. The next position is after the last whole batch, so nothing
-is skipped, and nothing comes twice. Offsets may be missing between two batches if the log was
-compacted.
+last batch is dropped and fetched again. The next position is after the last whole batch, so no
+record is skipped, and no record comes twice. Offsets may be missing between two batches if the log
+was compacted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ Place = tuple[Address, int]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Whole batches of one partition, in offset order. They are views of one response's memory.
+    """Whole batches of one partition, in offset order. The batches are views of one response's
+    memory.
 
     The first batch may begin before the requested position. Its records before that position were
     read earlier. `unbroken` is True if these batches came on the same connection as the partition's
@@ -229,7 +230,7 @@ class Fetching:
 
     @property
     def has_something(self) -> bool:
-        """Whether `take` or `take_error` would return something."""
+        """Whether `take` would return batches or `take_error` would return an error."""
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:

@@ -232,8 +232,9 @@ class LoopClient:
         """Returns the present time (monotonic seconds). Marks all readings as interrupted if the
         last call was long ago.
 
-        A long time without a call means that the loop or the whole machine stood still. Answers in
-        the sockets may be old, and the next fetch may read another topic of the same name.
+        A long time without a call means that the loop or the whole machine stood still. In this
+        case, answers in the sockets may be old, and the next fetch may read another topic of the
+        same name.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

@@ -14,9 +14,9 @@ would leave a hole in the log:
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
   in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
   is in flight after any of four events: a new identity (producer id and epoch), a lost connection,
-  a change of leader, or an hour without traffic. This ends when the broker has acknowledged a
-  batch. Also, only one batch is in flight while event times are over an hour old, because Apache
-  Kafka forgets producers by event time.
+  a change of leader, or an hour without traffic. This limit ends when the broker has acknowledged a
+  batch. The same limit applies while event times are over an hour old, because Apache Kafka forgets
+  producers by event time.
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
@@ -318,7 +318,8 @@ class Outbox:
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
         """Returns whether a retry is useless. A batch that arrives damaged is sent at most
-        `CORRUPT_TIMES_MAX` times: if it is damaged each time, the damage is in its own bytes."""
+        `CORRUPT_TIMES_MAX` times. If it arrives damaged each time, its bytes were damaged before
+        they were sent."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX

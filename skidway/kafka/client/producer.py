@@ -40,8 +40,8 @@ class Producer:
         clock: Clock | None = None,
     ) -> None:
         """`acks` says when the broker answers: with -1 after a batch is durable, with 1 after the
-        batch is written, and with 0 never. The value 0 is allowed only without idempotence, and
-        does not keep the order of batches."""
+        batch is written, and with 0 never. The value 0 is allowed only without idempotence. With 0,
+        batches may be stored in another order."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):

@@ -200,8 +200,8 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Returns the links that need a socket now. The driver reports `opened` or `failed` for
-        each."""
+        """Returns the links that need a socket now. The driver must call `opened` or `failed` for
+        each of these links."""
         found, self._dials = self._dials, []
         return found
 

@@ -12,8 +12,8 @@ header 0 (KIP-511).
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present, or to
 `eager_bytes` of `FrameReader` if that is more. A peer may speak HTTP or TLS on a plain port. The
-reader then refuses the peer's first bytes, which it reads as a length, and the error names HTTP or
-TLS.
+reader then reads the peer's first bytes as a length and refuses this length. The error names HTTP
+or TLS.
 """
 
 from __future__ import annotations

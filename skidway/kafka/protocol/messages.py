@@ -410,8 +410,8 @@ def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
     if isinstance(shape, Nested | Id | Fixed):
-        # The wire has no null for a structure, an id or an integer. An optional field of such a
-        # shape is tagged, and a null is written by leaving the field out.
+        # The wire has no null for a structure, an id or an integer. So an optional field of such a
+        # type is a tagged field, and the encoder writes null by leaving the field out.
         return _element(shape, version, compact)
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)

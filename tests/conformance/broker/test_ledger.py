@@ -39,8 +39,8 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""The deletion of a group makes at most this many requests to ZooKeeper. So a consumer that is to
-register during the deletion must register before one of these requests.
+"""The deletion of a group makes at most this many requests to ZooKeeper. So a test that lets a
+consumer register during the deletion must let it register before one of these requests.
 """
 WEEK_S = 7 * 86_400
 

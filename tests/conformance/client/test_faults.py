@@ -210,7 +210,8 @@ def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> N
 
 
 def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client) -> None:
-    """If the producer lacks a permission, it reports the error and continues to try."""
+    """If the producer lacks a permission, it reports the error and continues to send its batches
+    again."""
     producer = Producer(client)
     broker.faults[ApiKey.PRODUCE] += [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
     producer.send(LOGS, encoded(0), 0)
