@@ -153,7 +153,8 @@ def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
 
 def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """If agents seal another set of topics each time, the ledger stores only a bounded number of
-    sets. The first and the newest seal of each topic are the same as with any number of sets."""
+    sets. The first and the newest seal of each topic are still the same as in a ledger without this
+    bound."""
     topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
     said = []
     for number in range(1, 30):

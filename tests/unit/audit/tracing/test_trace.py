@@ -159,8 +159,8 @@ def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
 
 
 def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
-    """If a line comes after the agent's position, the agent has not delivered it yet. On the host,
-    the result shows the line's text."""
+    """If a line comes after the agent's position in the file, the agent has not delivered the line
+    yet. If the command runs on the host, the result shows the line's text."""
     log = tmp_path / "app.log"
     log.write_bytes(b"\n".join(LINES) + b"\n")
     inode = log.stat().st_ino
@@ -172,9 +172,9 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
-    """After a rotation, a path names every file that has had it, the newest first. On the host, a
-    path names only the file that has it now; a person can name the other files by their file
-    ids."""
+    """After a rotation, a path names every file that has had this path, the newest first. If the
+    command runs on the host, a path names only the file that has this path now. A person can name
+    the other files by their file ids."""
     world.announce(file=4)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))

@@ -186,8 +186,9 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """If the first message of one agent has expired, the audit does not know when this agent began.
-    Then everything that the other agent counted is in doubt, however long ago it was sealed."""
+    """If the first message of one of two agents has expired, the audit does not know when this
+    agent began. Then everything that the other agent counted is in doubt, however long ago the
+    other agent sealed it."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
@@ -235,7 +236,7 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
     """Even if all agents of a fleet have lost their states, the audit compares an agent only with
-    agents of the same host. Only these can have read the same file."""
+    agents of the same host. Only agents of the same host can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()

@@ -1,4 +1,4 @@
-"""Tests what a seal of an agent proves, and what its last word (its final seal) proves."""
+"""Tests what an agent's seal proves, and what an agent's last word (its final seal) proves."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 ) -> None:
     """A line's event time may be later than the time at which the line was read. The difference is
     at most the larger of two bounds, that of the agent and that of the audit. So a missing message
-    may have counted buckets that are later by this bound."""
+    may have counted lines of buckets that begin up to this bound after the message was sent."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
