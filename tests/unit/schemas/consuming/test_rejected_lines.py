@@ -105,5 +105,6 @@ def test_a_run_of_nul_bytes_is_not_whole() -> None:
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """Agents and readers agree on the least number of bytes that a cut line lacks."""
+    """If an agent cuts a line, the line loses more than ENDS_MAX bytes, so that a reader can tell a
+    cut line from a whole line. Agents and readers use the same ENDS_MAX."""
     assert rejected.ENDS_MAX == ENDS_MAX
