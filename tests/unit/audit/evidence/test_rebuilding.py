@@ -161,9 +161,9 @@ def _made_again(cluster: MemoryCluster, ledger: Ledger) -> None:
 def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     happens: Callable[[MemoryCluster, Ledger], None], missing: int, tmp_path: Path
 ) -> None:
-    """If a collector is started again with its store, it judges at once. If it must read a topic
-    from the beginning, because the topic is new to it or was created again, it first reads that
-    topic."""
+    """If a collector is started again with its store, it judges at once. If the collector must read
+    a topic from the beginning, because the topic is new to this store or was created again, the
+    collector reads this topic before it judges."""
     cluster, ledger = MemoryCluster(), Ledger(tmp_path / DATABASE)
     cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)

@@ -1,6 +1,6 @@
-"""Tests how the audit finds out which clock is wrong. It compares the times in audit messages with
-the times at which it received them. "Our clock" is the clock of the program that received and
-judges the messages."""
+"""Tests how the audit finds out which clock is wrong. The audit compares the times in audit
+messages with the times at which it received these messages. "Our clock" is the clock of the program
+that received and judges the messages."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """If a host whose clock was ahead has stopped for good, the audit calls the host silent. The
+    """If a host whose clock was ahead has stopped permanently, the audit calls the host silent. The
     audit uses the time at which it received the host's last message, and not the time in the
     message."""
     site = Site()

@@ -438,8 +438,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
-    the topic under the output (a loader's directory) from which these counts came, even if all of
-    them are for hours before the recounted hours."""
+    the topic under the output (a loader's directory) from which these counts came, even if all
+    these counts are for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())

@@ -77,8 +77,8 @@ def test_a_line_that_every_tier_has(world: LineWorld) -> None:
 
 
 def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> None:
-    """The story (the fate of the line in each tier) is the same whether the line is named by host,
-    path and byte, by topic, partition and offset, or by a row's file id and first byte."""
+    """The result (what happened to the line in each tier) is the same whether the line is named by
+    host, path and byte, by topic, partition and offset, or by a row's file id and first byte."""
     world.append(batch(LINES))
     world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=0)
     story = traced(world)
@@ -191,8 +191,8 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
 
 
 def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
-    """If the site has a tier that the command was not told how to reach, the command does not say
-    that every tier has the line."""
+    """If no option says how the command reaches one of the site's tiers, the state of the line in
+    this tier is unknown. The command then does not say that every tier has the line."""
     world.append(batch(LINES))
     site = world.site(clusters=("dc1",), tiers=("broker", "mirror", "hdfs"))
     (story,) = trace.trace_file(site, SECOND, None, None)

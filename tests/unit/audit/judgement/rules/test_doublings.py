@@ -371,8 +371,8 @@ def test_content_behind_what_was_seen_later_is_newer(
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """Content that was written while the old agent ran again is in doubt. In this test, the old
-    state is restored and the file is truncated. The old agent reads the file and then stops for
-    good. Afterwards the new agent sends a seal and finds the file again."""
+    state is restored and the file is truncated. The old agent reads the file and then stops
+    permanently. Afterwards the new agent sends a seal and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -156,8 +156,9 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
     """A line's event time may be later than the time at which the line was read. The difference is
-    at most the larger of two bounds, that of the agent and that of the audit. So a missing message
-    may have counted lines of buckets that begin up to this bound after the message was sent."""
+    at most the larger of two settings: the agent's bound and the audit's bound. So a missing
+    message may have counted lines of buckets that begin up to this bound after the message was
+    sent."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
