@@ -62,7 +62,8 @@ def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
 def test_sums_by_rule_add_up_in_any_order(
     one: tuple[Filtered, ...], two: tuple[Filtered, ...], three: tuple[Filtered, ...]
 ) -> None:
-    """Sums by rule depend neither on the order of the parts nor on how they are grouped."""
+    """The sums by rule depend neither on the order in which parts are added, nor on how the parts
+    are grouped."""
     joined_twice = joined_by_rule(joined_by_rule(one, two), three)
     assert joined_twice == joined_by_rule(one, joined_by_rule(three, two))
     for rule in "abc":

@@ -94,8 +94,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If an old state is restored, the audit waits both for the agent of this state and for the
-    agent that began later. It waits until the later agent is silent both by the audit's clock and
-    by its own clock."""
+    agent that began later. It waits for both agents until the later agent is silent both by the
+    audit's clock and by its own clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]

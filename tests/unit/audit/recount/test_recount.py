@@ -606,8 +606,8 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
     """A load can only remove files that earlier manifests added and that no earlier manifest
-    removed. If a load removes any other file, the recount reports this file and the loads. A load
-    cannot remove a file that it adds itself."""
+    removed. If a load removes any other file, the recount reports this file and the loads that
+    removed the file. A load cannot remove a file that it adds itself."""
     path = output.load(0, 10)
     again = output.rewrite(path)
     output.loads += 1

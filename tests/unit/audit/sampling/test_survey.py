@@ -207,8 +207,10 @@ def _with_messages(path: Path, texts: Sequence[str]) -> pa.Table:
 
 
 def test_the_report_says_what_differs_and_what_was_not_compared(world: LineWorld) -> None:
-    """Text and document name the line, the row and the values, the ranges that are gone, and those
-    that were never told. Without any sample, the sentence says what to set."""
+    """The text and the JSON document name the differing line, its row and the row's values, and the
+    byte ranges that are gone from the host. The text also has the number of ranges about which no
+    agent sent a message. Without any sample, the report's sentence names the setting that turns
+    samples on."""
     world.append(batch(VALUES))
     load(world, "first", "2nd", "third")
     found, told = surveyed(world), Told()

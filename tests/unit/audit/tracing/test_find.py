@@ -100,8 +100,8 @@ def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) ->
 
 
 def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> None:
-    """A file that an option names is searched even on a machine without an agent. Its lines belong
-    to the file ids that the path has had."""
+    """A file that an option names is searched even on a machine without an agent. The search looks
+    for each line of the file under every file id that the path has had."""
     log = tmp_path / "app.log"
     world.announce(file=4, path=str(log))
     world.append(batch([b"0", b"1"], file=4))

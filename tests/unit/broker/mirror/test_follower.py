@@ -106,7 +106,7 @@ def test_a_source_that_ends_below_us_has_lost_something() -> None:
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
     """If offsets are missing between batches of the source, the mirror appends the batches before
-    them, then records a gap, and then continues to copy."""
+    the missing offsets, then records a gap, and then continues to copy."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)

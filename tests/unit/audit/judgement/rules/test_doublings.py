@@ -160,8 +160,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent declares bytes lost before a seal, this seal does not end the doubt. The
-    agent may read these bytes later, when a source's pattern matches the file again."""
+    """If the new agent declares bytes lost before it sends a seal, this seal does not end the
+    doubt. The agent may read these bytes later, when a source's pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:

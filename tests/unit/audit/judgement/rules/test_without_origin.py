@@ -1,5 +1,5 @@
-"""Records without origin do not come from an agent. The audit compares the tiers from the broker on
-for these records."""
+"""Records without origin do not come from an agent. For these records, the audit compares only the
+broker tier and the tiers after it."""
 
 from __future__ import annotations
 
