@@ -83,8 +83,8 @@ def program_of(unit: str) -> str:
 
 def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
     """The loader's two units, for single runs and for the resident loader, differ only in the way
-    in which they run the loader and in its name in the log. User, paths and protection are the
-    same."""
+    in which they run the loader and in the loader's name in the log. User, paths and protection are
+    the same."""
     once = dict(sections("skidway-loader.service")["Service"])
     stays = dict(sections(RESIDENT)["Service"])
     own = {"Environment", "Restart", "RestartSec", "RestartPreventExitStatus"}

@@ -56,8 +56,8 @@ def test_a_sample_without_its_sums_is_refused() -> None:
 
 def test_samples_are_taken_once_and_by_their_day() -> None:
     """A sample that arrives again, or that is also in a mirror, counts once. Samples of other days
-    are ignored. The reader counts the damaged messages, and the byte ranges that no sample
-    mentions."""
+    are ignored. The reader counts the damaged messages, and the sampled ranges about which no
+    message has come."""
     told = Told()
     damaged = encode(SAMPLE)[:20]
     later = replace(SAMPLE, period=2 * DAY)

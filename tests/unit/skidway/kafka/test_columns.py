@@ -346,8 +346,8 @@ def test_bad_columns_are_refused() -> None:
     spread=st.sampled_from([0, 1, 2**62]),
 )
 def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) -> None:
-    """`cuts` divides rows into batches that are not larger than the limit. Only a batch of a single
-    row, which is itself too large, may be larger."""
+    """`cuts` divides rows into batches that are not larger than the limit. A batch may be larger
+    than the limit only if it has a single row that is itself too large."""
     ends = cuts(np.array(sizes, np.int64), limit)
     assert ends == sorted(set(ends))
     assert (ends[-1] if ends else 0) == len(sizes)
