@@ -113,9 +113,9 @@ def test_a_note_names_what_is_lost_first_and_is_small() -> None:
 
 
 def test_the_ledger_keeps_the_newest_note_in_any_order() -> None:
-    """The ledger keeps only the newest note of a sender, in whatever order the notes arrive. The
-    newest note is the one with the highest epoch. Notes of the same epoch are compared by number,
-    and then by time. The ledger ignores a note of an unknown kind."""
+    """For each sender and kind of note, the ledger keeps only the newest note, in whatever order
+    the notes arrive. The newest note is the one with the highest epoch. Notes of the same epoch are
+    compared by number, and then by time. The ledger ignores a note of an unknown kind."""
     newer = [
         replace(NOTE, time_ms=1_001),
         replace(NOTE, number=10, time_ms=5),

@@ -93,8 +93,8 @@ def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.Recor
 @common
 @given(batches(flat=False))
 def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Arrays, maps, fixed, decimals and nullable records are the same after encoding and
-    decoding."""
+    """Arrays, maps, decimals, nullable records and values of the type fixed are the same after
+    encoding and decoding."""
     schema, batch = case
     codec = Codec(schema)
     decoded = codec.decode(codec.encode(batch))
