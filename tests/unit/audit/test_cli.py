@@ -260,7 +260,7 @@ def _complete(folder: Path, *arguments: str, topic: str = "logs", until: str = U
 
 
 def _heard(folder: Path, time_ms: int, *, number: int = 1) -> None:
-    """The broker's counter is heard."""
+    """Stores a heartbeat of the broker's counter."""
     broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
     ledger = Ledger(folder / DATABASE)
     ledger.take([messages.encode(messages.Heartbeat(broker, number, time_ms))])

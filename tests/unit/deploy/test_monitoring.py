@@ -134,7 +134,7 @@ def test_every_panel_has_title_unit_and_source(board: boards.Board) -> None:
 
 def test_the_example_scrapes_every_program() -> None:
     """The example of Prometheus' configuration has a job for each program, under the name that the
-    rules use, and the port that the program has by default."""
+    rules use, and with the port that the program has by default."""
     text = (ROOT / "deploy/monitoring/prometheus.yml").read_text()
     jobs = {x["job_name"]: x["static_configs"] for x in yaml.safe_load(text)["scrape_configs"]}
     assert set(jobs) == {f"skidway-{program}" for program in PROGRAMS} | {"node"}

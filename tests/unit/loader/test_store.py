@@ -49,8 +49,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 def test_a_store_that_stays_remembers_few_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a process uses a store for days, the store writes to more and more directories. The
-    store's memory does not grow with their number."""
+    """If a process uses a store for days, the store writes to more and more directories. The memory
+    that the store uses does not grow with the number of directories."""
     monkeypatch.setattr("skidway.loader.store.local.MADE_KEPT_MAX", 2)
     store = LocalStore(str(tmp_path))
     for number in (1, 2, 3, 4, 5, 1):

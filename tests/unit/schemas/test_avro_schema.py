@@ -461,8 +461,8 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """An error message shows only the beginning of a large value, and only a small part of the
-    value is read for it."""
+    """An error message shows only the beginning of a large value, and the program reads only a
+    small part of the value to make this message."""
 
     class Counted(list[Any]):
         walks = 0

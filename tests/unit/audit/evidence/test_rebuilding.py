@@ -75,8 +75,8 @@ def _statuses(evidence: Evidence) -> list[Status]:
 
 @promise("6 rebuilt store")
 def test_a_part_of_the_evidence_makes_nothing_complete() -> None:
-    """By the messages that were read, a bucket would be complete, but a message that was not read
-    yet makes it incomplete. Until that message is read, the bucket is unknown."""
+    """With only the messages that were read, a bucket would be complete, but a message that was not
+    read yet makes the bucket incomplete. Until this message is read, the bucket is unknown."""
     ledger = Ledger()
     _half(ledger)
     evidence = ledger.evidence()
@@ -122,8 +122,8 @@ def test_neither_a_job_nor_the_gate_passes_while_the_store_is_rebuilt() -> None:
 
 @promise("6 rebuilt store")
 def test_a_new_store_is_rebuilt_up_to_the_ends_that_the_collector_saw() -> None:
-    """A collector with a new store notes the ends of all audit topics. The rebuild ends when each
-    of them is reached, even if the topics have grown meanwhile."""
+    """A collector with a new store notes the ends of all audit topics. The rebuild ends when the
+    collector has read up to these ends, even if the topics have grown meanwhile."""
     cluster, ledger = MemoryCluster(), Ledger()
     cluster.create(OWN.topic)
     cluster.create(MIRRORED.topic)
@@ -161,9 +161,9 @@ def _made_again(cluster: MemoryCluster, ledger: Ledger) -> None:
 def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     happens: Callable[[MemoryCluster, Ledger], None], missing: int, tmp_path: Path
 ) -> None:
-    """If a collector is started again with its store, it judges at once. If it must read a topic
-    from the beginning, because the topic is new to it or was created again, it first reads that
-    topic."""
+    """If a collector is started again with its store, it judges at once. If the collector must read
+    a topic from the beginning, because the topic is new to this store or was created again, the
+    collector reads this topic before it judges."""
     cluster, ledger = MemoryCluster(), Ledger(tmp_path / DATABASE)
     cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)
@@ -173,7 +173,7 @@ def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     assert ledger.rebuilding == missing
     ledger.close()
     ledger = Ledger(tmp_path / DATABASE)
-    assert ledger.rebuilding == missing  # the program ended in the middle
+    assert ledger.rebuilding == missing  # the program ended during the rebuild
     _collection(cluster, ledger).catch_up()
     assert ledger.rebuilding == 0
 

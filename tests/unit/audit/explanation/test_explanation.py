@@ -127,8 +127,8 @@ def rejected(lines: int) -> list[Message]:
 
 
 def reread() -> list[Message]:
-    """Messages of a second agent of the host, which announced a file of the first agent and counted
-    in the bucket."""
+    """The messages of a second agent on the same host. The second agent announced a file of the
+    first agent, and counted lines of the bucket."""
     again = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
     files = [
         Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS),
@@ -302,7 +302,7 @@ def test_every_finding_names_a_cause() -> None:
 
 
 def test_where_a_loss_lies() -> None:
-    """A loss has the host, the path, the file id and the bytes."""
+    """The explanation of a loss names the host, the path, the file id and the range of bytes."""
     found = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST)).explanation()
     assert (found.path, found.file, found.tier) == ("/var/log/a.log", 3, Tier.AGENT)
     assert found.ranges == (ByteRange(100, 200),)
@@ -311,9 +311,9 @@ def test_where_a_loss_lies() -> None:
 
 @promise("6 content")
 def test_where_content_differs() -> None:
-    """A line whose row has other content makes its bucket incomplete, and only this one, whatever
-    the counts say. The cause has host, file, bytes, offset and row, and the newest comparison of
-    that day takes it back."""
+    """If a row has other content than its line, the line's bucket is incomplete, even if all counts
+    agree. Other buckets are not affected. The explanation names host, file, bytes, offset and row.
+    If a newer comparison of the same day and output finds no difference, the cause is gone."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
     assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)

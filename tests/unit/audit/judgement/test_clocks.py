@@ -1,6 +1,6 @@
-"""Tests how the audit finds out which clock is wrong. It compares the times in audit messages with
-the times at which it received them. "Our clock" is the clock of the program that received and
-judges the messages."""
+"""Tests how the audit finds out which clock is wrong. The audit compares the times in audit
+messages with the times at which it received these messages. "Our clock" is the clock of the program
+that received and judges the messages."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
-    "silent". The word is the same in its list of hosts, in the output of `skidway audit wait`, in
+    "silent". The word is the same in the list of hosts, in the output of `skidway audit wait`, in
     the report and on the page. The host still counts as missed, because its seals are old. When the
     host no longer reports, the audit calls it silent."""
     site = Site()
@@ -378,7 +378,7 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """If a host whose clock was ahead has stopped for good, the audit calls the host silent. The
+    """If a host whose clock was ahead has stopped permanently, the audit calls the host silent. The
     audit uses the time at which it received the host's last message, and not the time in the
     message."""
     site = Site()
@@ -565,9 +565,9 @@ def test_a_report_by_a_clock_that_is_behind_is_not_good(
 def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the clock of its host is wrong, `audit hosts` ends with status 1 and reports this clock.
-    By a clock that is behind, all hosts would seem to report. By a clock that is ahead, all hosts
-    would seem to be silent."""
+    """If the clock of the host on which `audit hosts` runs is wrong, the command ends with status 1
+    and reports this clock. By a clock that is behind, all hosts would seem to report. By a clock
+    that is ahead, all hosts would seem to be silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1

@@ -277,7 +277,7 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     """A host that is in two clusters of the roster must be proven in both. Without a roster, a
-    cluster does not matter if the host's last message in it is old."""
+    cluster does not matter if the host's last message in this cluster is old."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]

@@ -156,7 +156,7 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry for the file in its manifest."""
+    """The entry that a manifest contains for the file."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -217,7 +217,7 @@ def test_a_row_too_few_or_too_many_is_found(
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
     """Lines that agents have counted since the load are not a difference. If the tier hdfs has
     counted more records than there are rows, the recount reports the bucket, whether or not the
-    agents have counted as many records."""
+    agents' count equals the count of the tier hdfs."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # the first bucket has rows, the second has none
@@ -438,8 +438,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
-    the topic under the output (a loader's directory) from which these counts came, even if all of
-    them are for hours before the recounted hours."""
+    the topic under the output (a loader's directory) from which these counts came, even if all
+    these counts are for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -606,8 +606,8 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
     """A load can only remove files that earlier manifests added and that no earlier manifest
-    removed. If a load removes any other file, the recount reports this file and the loads. A file
-    that the same load adds does not count as an earlier file."""
+    removed. If a load removes any other file, the recount reports this file and the loads that
+    removed the file. A load cannot remove a file that it adds itself."""
     path = output.load(0, 10)
     again = output.rewrite(path)
     output.loads += 1
@@ -698,7 +698,7 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
     """The recount reports a removed file that is still there even if it cannot open the file. The
-    report then has only what the file's name shows."""
+    report then contains only what the recount can read from the file's name."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 
@@ -943,8 +943,8 @@ def test_an_output_that_cannot_be_is_refused(url: str) -> None:
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
-    """If the caller gives a time to begin at, the recount reads only the files of later hours, and
-    only lists the older files. So a nightly recount reads the rows of one day only."""
+    """If the caller gives a start time, the recount reads only the files of later hours. It lists
+    older files but does not read them. So a nightly recount reads the rows of one day only."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)
@@ -998,8 +998,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files read no offsets, and its counts are at most corrections. So
-    its manifest does not give the offsets and agents of its files."""
+    """A load that only replaced files did not read any offsets, and its counts, if it has any, are
+    corrections. So its manifest does not show the offsets and agents of its files."""
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}
     assert by_manifest(path, manifest) == Whereabouts("1970-01-01T00", partition=1)

@@ -1,4 +1,4 @@
-"""Verdicts for people and programs."""
+"""Tests reports, which show verdicts to people and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rows and records of a whole site in memory are compared with samples, and the result is told."""
+"""The rows and records of a site that is in memory are compared with samples, and the result is
+reported."""
 
 from __future__ import annotations
 
@@ -70,21 +71,22 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Loads rows with these messages, and with the origins of the sampled lines."""
+    """Loads rows with these messages, one for each sampled line. Returns the path of the rows'
+    file."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """First byte and a text of the length of each line."""
+    """For each sampled line, its first byte and a placeholder text of the line's length."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 
 @promise("6 content")
 def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: LineWorld) -> None:
-    """All rows are right; then one is changed, and its record is known to be right; then the record
-    is wrong, too."""
+    """If a row has wrong content, the result names the row and its wrong fields. It also says
+    whether the record in the log has the right content."""
     world.append(batch(VALUES))
     path = load(world, *TEXTS)
     found = surveyed(world)
@@ -106,8 +108,8 @@ def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: 
 
 @promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
-    """Before the load, records are compared, from whichever batch they come; records of other
-    agents do not matter. What no log has any more is not compared."""
+    """Before the load, the records of the lines are compared, whichever batches they are in.
+    Records of other agents are ignored. A line whose record has expired is not compared."""
     world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
     world.append(batch(VALUES[:2], producer_id=9))
     world.append(batch(VALUES[2:], first=FIRSTS[2], producer_id=9))
@@ -122,8 +124,8 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """A damaged file of the output is named, and its lines are compared with their records; they
-    are no equal rows."""
+    """If a file of the output is damaged, the result names the file. The file's lines are compared
+    with their records, and do not count as equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)
@@ -134,8 +136,8 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
-    """A difference stays in the newest result until its line was compared again and is equal: a run
-    that could not look at the row does not call it good."""
+    """A difference stays in the newest result until a later run compares its line again and finds
+    no difference. A run that could not read the row does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -164,9 +166,10 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """A run that could not read all files has not seen all rows of a line, so an equal row does not
-    take a difference back. Differences that a result counts but does not list stay until a run
-    compared everything."""
+    """A run that could not read all files may not have seen all rows of a line. So an equal row
+    that it has read does not remove an earlier difference of the line. A result may count more
+    differences than it lists. The differences that are not listed stay until a run has compared
+    everything."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
@@ -205,7 +208,8 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """A damaged result does not stop the collector."""
+    """If the day of a result is not a possible day, the collector refuses the message and
+    continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])
@@ -213,7 +217,7 @@ def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
 
 
 def test_a_difference_in_no_tier_is_refused() -> None:
-    """A difference names one of the four tiers."""
+    """A result is refused if one of its differences names none of the four tiers."""
     wrong = ContentDifference(1, 7, "h", 1, "p", 0, 1, "XYZ", "out", 0, 0, "words")
     with pytest.raises(messages.MessageRefused):
         messages.decode(messages.encode(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1, (wrong,))))
@@ -226,8 +230,10 @@ def _with_messages(path: Path, texts: Sequence[str]) -> pa.Table:
 
 
 def test_the_report_says_what_differs_and_what_was_not_compared(world: LineWorld) -> None:
-    """Text and document name the line, the row and the values, the ranges that are gone, and those
-    that were never told. Without any sample, the sentence says what to set."""
+    """The text and the JSON document name the differing line, its row and the row's values, and the
+    byte ranges that are gone from the host. The text also has the number of ranges about which no
+    agent sent a message. Without any sample, the report's sentence names the setting that turns
+    samples on."""
     world.append(batch(VALUES))
     load(world, "first", "2nd", "third")
     found, told = surveyed(world), Told()

@@ -100,8 +100,8 @@ def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) ->
 
 
 def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> None:
-    """A file that an option names is searched even on a machine without an agent. Its lines belong
-    to the file ids that the path has had."""
+    """A file that an option names is searched even on a machine without an agent. The search looks
+    for each line of the file under every file id that the path has had."""
     log = tmp_path / "app.log"
     world.announce(file=4, path=str(log))
     world.append(batch([b"0", b"1"], file=4))
@@ -148,7 +148,8 @@ def test_the_output_is_bounded(world: LineWorld) -> None:
 def test_a_text_of_too_many_lines_is_refused(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search stores a bounded number of lines. It refuses a text that more lines have."""
+    """The search stores a bounded number of lines. If more lines have the text, it refuses the
+    text."""
     monkeypatch.setattr(find, "HITS_MAX", 2)
     world.append(batch(LINES))
     assert find.find(world.site(), question("shipped")).count == 2
@@ -165,7 +166,7 @@ def test_records_sent_again_are_one_line(world: LineWorld) -> None:
 
 def test_batches_of_other_agents_are_not_unpacked() -> None:
     """If one batch shows that a producer belongs to another agent, the search skips the producer's
-    further batches by their headers, and does not even notice if they are damaged."""
+    further batches by their headers, and does not even notice if these batches are damaged."""
     search = LogSearch([AGENT], text=b"order")
     mine, other = batch(LINES, producer_id=1), batch(LINES, agent=OTHER_AGENT, producer_id=2)
     for each, count in ((mine, 3), (other, 0), (mine, 3)):

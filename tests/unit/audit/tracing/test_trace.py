@@ -77,8 +77,8 @@ def test_a_line_that_every_tier_has(world: LineWorld) -> None:
 
 
 def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> None:
-    """The story (the fate of the line in each tier) is the same whether the line is named by host,
-    path and byte, by topic, partition and offset, or by a row's file id and first byte."""
+    """The result (what happened to the line in each tier) is the same whether the line is named by
+    host, path and byte, by topic, partition and offset, or by a row's file id and first byte."""
     world.append(batch(LINES))
     world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=0)
     story = traced(world)
@@ -159,8 +159,8 @@ def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
 
 
 def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
-    """If a line comes after the agent's position, the agent has not delivered it yet. On the host,
-    the result shows the line's text."""
+    """If a line comes after the agent's position in the file, the agent has not delivered the line
+    yet. If the command runs on the host, the result shows the line's text."""
     log = tmp_path / "app.log"
     log.write_bytes(b"\n".join(LINES) + b"\n")
     inode = log.stat().st_ino
@@ -172,9 +172,9 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
-    """After a rotation, a path names every file that has had it, the newest first. On the host, a
-    path names only the file that has it now; a person can name the other files by their file
-    ids."""
+    """After a rotation, a path names every file that has had this path, the newest first. If the
+    command runs on the host, a path names only the file that has this path now. A person can name
+    the other files by their file ids."""
     world.announce(file=4)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
@@ -191,8 +191,8 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
 
 
 def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
-    """If the site has a tier that the command was not told how to reach, the command does not say
-    that every tier has the line."""
+    """If no option says how the command reaches one of the site's tiers, the state of the line in
+    this tier is unknown. The command then does not say that every tier has the line."""
     world.append(batch(LINES))
     site = world.site(clusters=("dc1",), tiers=("broker", "mirror", "hdfs"))
     (story,) = trace.trace_file(site, SECOND, None, None)

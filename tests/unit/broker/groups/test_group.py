@@ -414,6 +414,7 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     ],
 )
 def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
-    """The group refuses names that are too long. They would be in the group's answers to its
-    members, and a connection is closed if its answer cannot be encoded."""
+    """The group refuses names that are too long. The names would be in the group's answers to its
+    members. An answer with a name that is too long cannot be encoded, and the connection would be
+    closed."""
     assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

@@ -20,8 +20,8 @@ def decide(
     *ages_h: int, size: int = 100, flushed: int = 1 << 40, start: int = 0, held: int | None = None,
     **config: int,
 ) -> Expired:  # fmt: skip
-    """The decision of retention for segments of 10 records each. `ages_h` says, for each segment,
-    how many hours ago its last append was."""
+    """Returns what retention decides about segments of 10 records each. `ages_h` says, for each
+    segment, how many hours ago its last append was."""
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
         segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,

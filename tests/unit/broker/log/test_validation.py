@@ -104,7 +104,7 @@ def window(limit: int) -> Callable[[int], None]:
 
 def test_event_times_are_bounded_only_where_configured() -> None:
     """A batch is refused if an event time is further before or after the broker's clock than the
-    configured limits. Other event times are accepted."""
+    configured limits allow. Other event times are accepted."""
     within = window(500)
     for good in (999_500, 1_000_000, 1_000_500):
         within(good)

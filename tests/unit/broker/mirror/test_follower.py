@@ -106,7 +106,7 @@ def test_a_source_that_ends_below_us_has_lost_something() -> None:
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
     """If offsets are missing between batches of the source, the mirror appends the batches before
-    them, then records a gap, and then continues to copy."""
+    the missing offsets, then records a gap, and then continues to copy."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)
@@ -235,7 +235,7 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
     """If a batch of the source has a lower leader epoch than the batch before it, the partition
     stops. In one log, epochs never become lower, and the broker's recovery would refuse a log in
-    which they do."""
+    which an epoch is lower than the epoch before it."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)

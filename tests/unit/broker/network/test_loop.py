@@ -71,7 +71,8 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Returns whether the broker stores a batch, which it does only if all its parts work."""
+    """Returns whether the broker stores a batch. It can do so only if all parts of the broker
+    work."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)

@@ -39,8 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper session. Every request succeeds, but only when the test calls for its
-    answer."""
+    """A fake ZooKeeper session. Every request succeeds, but the answer comes only when the test
+    asks for it."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []

@@ -228,9 +228,9 @@ def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
 
 
 def test_only_the_named_columns_are_read(queried: Queried) -> None:
-    """A query that names its columns gets exactly these columns in the given order. If it names no
-    column of the schema, no value is decoded. It is an error if no topic has a named column, or if
-    the column's type in the topic cannot be converted to the type in the query."""
+    """A query that names its columns gets exactly these columns in the given order. If the query
+    names no column of the schema, no value is decoded. The query fails if it names a column that no
+    topic has, or if the column's type in the topic cannot be converted to the type in the query."""
     queried.send(record(1))
     wanted = StructType().add("_kafka_offset", "long").add("line", "string")
     assert queried.rows(wanted) == [{"_kafka_offset": 0, "line": line(1)}]

@@ -36,8 +36,8 @@ def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
 
 
 def counted(load: int, *minutes: int, removed: tuple[str, ...] = ()) -> Manifest:
-    """The manifest of a load that counted one reject for each given minute. A minute from 60 on
-    lies after the hour."""
+    """The manifest of a load that counted one reject for each given minute. A minute of 60 or more
+    is after the hour."""
     counts = [
         {"agent": 1, "bucket": START + at * BUCKET_MS, "rejects": count}
         for at, count in Counter(minutes).items()

@@ -62,7 +62,7 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 def drop(loading: MemoryLoading) -> Tables:
     """Runs three loads. The first reads the message that the file was closed. The second reads the
-    seal that follows, which is the agent's message that all lines up to a time are acknowledged.
+    seal that follows. A seal is an agent's message that all lines up to a time are acknowledged.
     The third drops the marks of the closed file. Returns the tables of the third load."""
     loading.run()
     loading.say(seal())

@@ -37,8 +37,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 def test_only_slices_that_overlap_run_again() -> None:
     """A mark is the position up to which the lines of a log file have been loaded. A slice runs
-    again only if one of its records begins below the marks that the slices before it leave. The
-    second run uses these marks."""
+    again only if one of its records begins below the marks that the earlier slices left. The second
+    run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)

@@ -41,8 +41,9 @@ def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, v
 
 
 def test_its_panics_are_contained() -> None:
-    """A panic of pyruhvro becomes the codec's own error NotProven, even if it is a BaseException,
-    which `except Exception` does not catch. Other BaseExceptions, such as Ctrl-C, pass through."""
+    """A panic of pyruhvro becomes the codec's own error NotProven, even if the panic is a
+    BaseException, which `except Exception` does not catch. Other BaseExceptions, such as Ctrl-C,
+    pass through."""
     batch = pa.record_batch({"a": pa.array([b"x"])})
     text = json.dumps(schema_of("bytes"))
     with pytest.raises(NotProven, match="panicked"):  # pyruhvro still does

@@ -56,8 +56,8 @@ def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
 
 
 def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
-    """If a partition has an owner, another member's claim of it is refused until the owner has
-    released the partition. The committed offset stays."""
+    """If a partition has an owner, another member's claim of the partition is refused until the
+    owner has released the partition. The committed offset stays."""
     a, b = two
     assert a.claim()
     assert not b.claim()

@@ -160,8 +160,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent declares bytes lost before a seal, this seal does not end the doubt. The
-    agent may read these bytes later, when a source's pattern matches the file again."""
+    """If the new agent declares bytes lost before it sends a seal, this seal does not end the
+    doubt. The agent may read these bytes later, when a source's pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -186,8 +186,9 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """If the first message of one agent has expired, the audit does not know when this agent began.
-    Then everything that the other agent counted is in doubt, however long ago it was sealed."""
+    """If the first message of one of two agents has expired, the audit does not know when this
+    agent began. Then everything that the other agent counted is in doubt, however long ago the
+    other agent sealed it."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
@@ -235,7 +236,7 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
     """Even if all agents of a fleet have lost their states, the audit compares an agent only with
-    agents of the same host. Only these can have read the same file."""
+    agents of the same host. Only agents of the same host can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -370,8 +371,8 @@ def test_content_behind_what_was_seen_later_is_newer(
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """Content that was written while the old agent ran again is in doubt. In this test, the old
-    state is restored and the file is truncated. The old agent reads the file and then stops for
-    good. Afterwards the new agent sends a seal and finds the file again."""
+    state is restored and the file is truncated. The old agent reads the file and then stops
+    permanently. Afterwards the new agent sends a seal and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -177,9 +177,9 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """If the agent has sealed the bucket, its counts say how many records there are. If other tiers
-    confirm this number, additional records that only a retired place (a tier of one cluster, or an
-    output) has lead only to a remark."""
+    """If the agent has sealed the bucket, its counts say how many records there are. Other tiers
+    may confirm this number while a retired place (a tier of one cluster, or an output) has counted
+    additional records. The verdict then only has a remark."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

@@ -1,5 +1,5 @@
-"""Records without origin do not come from an agent. The audit compares the tiers from the broker on
-for these records."""
+"""Records without origin do not come from an agent. For these records, the audit compares only the
+broker tier and the tiers after it."""
 
 from __future__ import annotations
 
@@ -160,9 +160,9 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """If a counter began late or has a gap, the missing records may have event times that are
-    ahead, but only by a limited time. Still later buckets are not affected. If a higher epoch of
-    the counter counts everything again, or if the counter is retired, no bucket at all is unknown
+    """If a counter began late or has a gap, the missing records may have event times in the future,
+    but only up to a limit. Buckets after this limit are not affected. If a higher epoch of the
+    counter counts everything again, or if the counter is retired, no bucket at all is unknown
     because of the gap or the late beginning."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")

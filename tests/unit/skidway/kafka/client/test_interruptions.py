@@ -118,8 +118,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions, the next batch of each partition is not unbroken,
-    even if it comes on the same connection as the batch before it."""
+    """After an interruption of all partitions, no partition's next batch counts as unbroken, even
+    if this batch comes on the same connection as the partition's previous batch."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

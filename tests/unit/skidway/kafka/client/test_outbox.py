@@ -225,7 +225,7 @@ def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None
 
 def test_old_event_times_go_one_by_one() -> None:
     """If a batch has event times that are more than an hour old, no other batch is in flight at the
-    same time. The same holds for the batch after it."""
+    same time. The next batch is sent alone, too."""
     driver = Driver()
     driver.begin()
     driver.add(1, 2)
