@@ -301,7 +301,9 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
 
 
 def sampled(sample: Sample) -> None:
-    """The audit is told what the records of a drawn range must contain, or why it is gone."""
+    """The agent reported a sample to the audit: what the records of a randomly chosen range must
+    contain, or why the range's records cannot be made again.
+    """
     _SAMPLED.labels("gone" if sample.gone else "told").inc()
     if sample.gone:
         _log.info(

@@ -9,7 +9,8 @@ of `start_at` skips its bytes.
 A change of a pattern or of the topic skips no bytes either. If any earlier pattern matches a path,
 the agent has looked at this path before. So an unknown file at this path appeared later, for
 example after a rotation, and is read whole. An unknown rotated file of this path is read whole,
-too, if it changed after the last look; older ones were left unread before, so they are skipped.
+too, if it changed after the last look; older rotated files were left unread before, so they are
+skipped.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class FirstLooks:
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that leaves out only what both patterns exclude; their texts are the same."""
+    """A pattern that excludes only what both patterns exclude. Both have the same text."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 

@@ -246,8 +246,8 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The file is not checked here. The replay will check all promised bytes, and this check
-            # proves more than a comparison with `tracked.marks`.
+            # The file is not checked here. The replay will check all promised bytes. The replay's
+            # check proves more than a comparison with `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -380,8 +380,8 @@ class Recognition:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """Whether the found file has the bytes that were read. Returns True for a file that the
-        agent has open, because the agent checks the bytes when it reads the file.
+        """Whether the found file has the bytes that were read of the known file. Returns True for a
+        file that the agent has open, because the agent checks the bytes when it reads the file.
         """
         if self._handles.held(tracked.file) is not None:
             return True

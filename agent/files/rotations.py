@@ -418,8 +418,8 @@ class Rotations:
 
 
 def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
-    """Whether the file `there` was made since the last look and, as far as the clock tells, before
-    the file that is at the path now.
+    """Whether the file `there` was made since the last look and, according to the clock, before the
+    file that is at the path now.
     """
     since_ns = (since_ms - SLACK_MS) * 1_000_000
     if there.born_ns is None or now.born_ns is None:

@@ -98,7 +98,7 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name, in the order of the catalog."""
-    from importlib.resources import files  # late: it takes 10 ms, and few sources name a format
+    from importlib.resources import files  # late: takes 10 ms, and few sources name a format
 
     text = files(__package__ or "").joinpath("catalog.yml").read_text()
     document: dict[str, dict[str, Any]] = yaml.safe_load(text)

@@ -178,7 +178,7 @@ class LineFramer:
 
     def content_least(self, data: bytes) -> int:
         """For `data` that ends inside a line: how many of its bytes are certainly not part of a
-        line end. (A CR at the end of `data` may be part of one.)
+        line end. (A CR at the end of `data` may be part of a line end.)
         """
         whole = len(data) - len(data) % self.unit
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)

@@ -56,8 +56,8 @@ class Envelope:
     is_text: bool = field(default=False, compare=False)
 
     def line_in(self, encoding: str) -> bytes | None:
-        """The line as a line of a source with this encoding, without a byte order mark. None if the
-        encoding does not have all characters of the text.
+        """The line in this encoding (the encoding of its source), without a byte order mark. None
+        if the encoding does not have all characters of the text.
         """
         if not self.is_text:
             return in_order(self.line, encoding)

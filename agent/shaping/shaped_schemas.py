@@ -47,7 +47,7 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
-        return text  # later, the parser refuses it: it is no record
+        return text  # the parser refuses the schema later, because it is no record
     fields: dict[str, dict[str, Any]] = {each["name"]: each for each in document["fields"]}
     for rule in reversed(rules):
         if isinstance(rule, r.Remove):
