@@ -128,7 +128,7 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
 @contextmanager
 def asked_by_signal(reloader: Reloader) -> Iterator[None]:
     """Makes SIGHUP ask for a reload. A SIGHUP that came earlier, while the signal was blocked, also
-    asks for one reload.
+    asks for a reload.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only on the main thread
@@ -333,7 +333,7 @@ class RunningAgent:
         self._watch = Watch(_patterns(settings))
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
-        self._give_back_at: float | None = None  # None: nothing was read since then
+        self._give_back_at: float | None = None  # None: no activity since memory was given back
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
         self._bound = _topic_ids(found.destinations)
