@@ -133,7 +133,7 @@ class Progress:
 
 class Passed:
     """What one checkpoint passed: the flights, their intents, the counts of their records, and the
-    files, each with the position that it had before.
+    files, each with the position that it had before the checkpoint.
     """
 
     def __init__(self) -> None:

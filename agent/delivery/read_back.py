@@ -162,7 +162,7 @@ class Found:
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
-        """intents: in the order in which they were promised."""
+        """intents: in the order in which they were made."""
         self._agent = agent
         self._intents = list(intents)
         self._length = sum(intent.length for intent in intents)

@@ -46,8 +46,8 @@ class FirstLooks:
         self._led: dict[str, set[str]] = {}
 
     def load(self, seen: Iterable[Looked], since: Mapping[str, int]) -> None:
-        """Takes over the patterns at which an earlier process has looked. since: by topic, the time
-        (ms) that counts as the time of its last look.
+        """Takes over the patterns at which an earlier process has looked. since: for each topic,
+        the time (ms) that counts as the time of the topic's last look.
         """
         self._seen.update({(topic, text): Pattern(text, left) for topic, text, left in seen})
         self._since = dict(since)
@@ -132,8 +132,9 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """The patterns that had their first look since the last call. A pattern also counts if it
-        had its first look since one of its exclusions was removed.
+        """The patterns that had their first look since the last call. A pattern is also returned
+        if, since the last call, the agent has looked for the first time at paths that the pattern
+        excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())

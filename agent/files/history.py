@@ -330,8 +330,9 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """The unknown files of a directory that changed since the last look, and whose names do not
-        show from which path they come. Each look collects these files only once for a directory.
+        """Unknown files in a directory. They have changed since the last look, and their names do
+        not show from which path they come. Each look collects these files only once for a
+        directory.
         """
         known = look.others.get(directory)
         if known is not None:

@@ -66,9 +66,10 @@ _FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
-    """Implements `Host` for this machine. Owns what it last saw at each path, with the time at
-    which the inode had changed. As long as nothing changes, each look returns the same objects: an
-    agent that watches 20,000 quiet files makes and keeps no second description of them.
+    """Implements `Host` for this machine. Owns the file that it last saw at each path, and the time
+    of the inode's last change. As long as nothing changes, each look returns the same objects. So
+    an agent that watches 20,000 quiet files does not make and keep a second description of these
+    files.
     """
 
     def __init__(self) -> None:

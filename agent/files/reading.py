@@ -1,5 +1,5 @@
-"""Makes readings of tracked files, and treats all files fairly. A reading is the bytes that one
-intent promises.
+"""Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
+bytes.
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
 does not delay the other files. If there is room for more bytes in the turn, it reads again from the
@@ -32,12 +32,12 @@ from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFil
 from skidway.dataclass import dataclass
 
 TURN_BYTES = 2 << 20
-"""The most bytes of all files together that one turn promises. The last reading of the turn may
-exceed this limit.
+"""In one turn, the agent makes intents for at most this many bytes of all files together. The last
+reading of the turn may exceed this limit.
 """
 
 TURN_FILES = 1000
-"""The most files at which one turn looks."""
+"""One turn looks at this many files at most."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
 """If a line is longer than this, the agent cuts the line after this many bytes, because the length

@@ -113,7 +113,7 @@ def applied(settings: AgentSettings) -> AgentSettings:
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source, with the settings that its format or its conversion pattern stands for. If the
+    """The source, with the settings for which its format or its conversion pattern stands. If the
     source itself has `timestamp` or `multiline`, these settings stay. Raises ConfigurationRefused
     if there is no such format, or if lines written with the pattern cannot be parsed.
     """

@@ -13,10 +13,10 @@ needs no mark: readers recognise it because it is exactly as long as its value. 
 range does not depend on other ranges. So if the agent reads a range again, the range yields the
 same records.
 
-A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole, and so
-can a program that continues to write at its old position after its log was truncated. A run is a
-hole if it is at the beginning of a line, or if it has at least HOLE_BYTES bytes. Other NUL bytes
-belong to their line. A hole is a record of its own; the next line begins where the hole ends.
+A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole. A program
+can also leave a hole if it continues to write at its old position after its log was truncated. A
+run is a hole if it is at the beginning of a line, or if it has at least HOLE_BYTES bytes. Other NUL
+bytes belong to their line. A hole is a record of its own; the next line begins where the hole ends.
 
 In UTF-16, CR, LF and NUL are code units of two bytes. The first unit of a range begins with the
 range's first byte. If a range ends with half a unit (one byte), this byte belongs to the range's
