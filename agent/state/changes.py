@@ -41,8 +41,8 @@ LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the epoch and the number of the last message before an operator adopted the
-state (`skidway agent state adopt`).
+"""The key of `meta` for the epoch and the number of the last message that was sent before an
+operator adopted the state (`skidway agent state adopt`).
 """
 
 _MARK = struct.Struct("<qI")
