@@ -1,5 +1,5 @@
-"""Chooses ranges of delivered files at random, makes their records a second time, and reports to the
-audit what every record must contain.
+"""Chooses ranges of delivered files at random, makes their records a second time, and reports to
+the audit what every record must contain.
 
 draw     which ranges are chosen: a pure function of agent id, period and range
 sampler  keeps the chosen ranges in the state, and publishes at most one of them in a turn
