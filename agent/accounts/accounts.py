@@ -1,4 +1,4 @@
-"""Tells the audit the agent's counts, losses and seals, each when it is due."""
+"""Reports the agent's counts, losses and seals to the audit, each when it is due."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Makes record batches from the lines of files. All functions are pure: they do no I/O, never wait,
 and remember nothing.
 
-recipe            all that decides which record a line becomes; the state stores recipes
+recipe            everything that decides which record a line becomes; the state stores recipes
 program_versions  the versions of code that are a part of a recipe
-source_recipes    the recipe that a source's settings give; the schema of a source that sets none
+source_recipes    makes a source's recipe from its settings, and a schema if the source names none
 parsers           the framer and the parser of a recipe
 framed_lines      the lines of readings, each with its place in its file
 records           records of one topic, as columns

@@ -37,7 +37,9 @@ from skidway.schemas.client import RegistryClient
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
 
 INPUT_BYTES_MAX: Final = 256 << 20
-"""If a file of repaired lines is larger, the command refuses it, and people must divide it."""
+"""If a file of repaired lines is larger than this, the command refuses it, and people must divide
+it.
+"""
 
 UNFIT_SHOWN_MAX: Final = 3
 

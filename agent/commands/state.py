@@ -248,8 +248,8 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file, found by its key in its directory, perhaps at another path; None if it is not
-    there.
+    """The file, found by its key in its directory, perhaps at another path; None if the directory
+    does not have it.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

@@ -2,7 +2,7 @@
 and JSON objects after a prefix.
 
 Each function looks at the first lines of a log and returns the settings of a source, or None if the
-log does not look like that. `guessing` tries the settings.
+log does not have the function's format. The module `guessing` tries the settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
 
 LOOKED_AT_MAX: Final = 200
-"""How many lines the functions look at."""
+"""The functions look at no more than this many lines."""
 
 SHARE_LEAST: Final = 0.8
 """A log counts as values with a delimiter, as pairs, or as JSON objects after a prefix, if at least

@@ -275,8 +275,8 @@ class Inquiry:
     # --- deciding -------------------------------------------------------------------------------
 
     def _decide(self, asked: _Asked) -> list[Taken]:
-        """Adds a flight for every part of an intent, that is, a byte range that the checkpoint has
-        still to pass. Returns the parts that are sent. May raise OSError.
+        """Adds a flight for every part of an intent. (A flight is a byte range that the checkpoint
+        still has to pass.) Returns the parts that are sent. May raise OSError.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -289,7 +289,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the tracker looks at the file again before a read
+            tracked.verified = False  # so the tracker checks the file before the next read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []

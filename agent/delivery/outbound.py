@@ -4,9 +4,9 @@ refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused, and the later batches that the producer gave back because
-of the refusal. A refused batch is halved until the refused record is alone. This record waits until
-the agent knows whether it arrived (agent.delivery.refused), and so does its flight, which is the
-intent that is being sent. The other records of the batches that came back are sent again in their
+of the refusal. A refused batch is halved until the refused record is alone. This record and its
+flight (the intent that is being sent) wait until the agent knows whether the record arrived
+(agent.delivery.refused). The other records of the batches that came back are sent again in their
 order. All copies of a record are equal. So readers that drop repeats get the same counts, however
 the records are divided into batches.
 """
