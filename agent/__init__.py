@@ -91,10 +91,10 @@ Reading order, from the lowest package to the highest:
     state          the database
     files          finding, knowing and reading the host's files
     cluster        destinations, connection, topics
-    events the agent's metrics and log entries
+    events         the agent's metrics and log entries
     delivery       from readings to acknowledged batches, and what a restart sends again
-    accounts the messages to the audit: announcements, counts, losses, seals
-    sampling draws delivered ranges, and sends content sums of their records to the audit
+    accounts       the messages to the audit: announcements, counts, losses, seals
+    sampling       draws delivered ranges, and sends content sums of their records to the audit
     loop           the turn: each turn does a part of the work of all packages above
     reloading      takes changed settings while the loop runs
     memory         how much freed memory the process keeps
