@@ -91,8 +91,9 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: the reading that sends the part. certainty: lost or
-    uncertain, if the part is declared with a reason. If both are None, the part arrived.
+    """What the agent does with a part of an intent. sending: the reading that sends the part.
+    certainty: lost or uncertain, if the part is declared with a reason. If both are None, the part
+    arrived.
     """
 
     part: Part
@@ -418,8 +419,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Adds a flight for a part, after the flights of the file's earlier bytes. Returns the part
-        if it is sent.
+        """Adds a flight (a byte range that the checkpoint still has to pass) for a part, after the
+        flights of the file's earlier bytes. Returns the part if it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -482,7 +483,7 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; returns the checkpoint at the part's end."""
+    """Moves the read position past a part; returns the checkpoint at the part's end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):
