@@ -41,7 +41,7 @@ TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
     "@t", "timeMillis", "time_ms", "ts_ms", "timestamp_ms", "epochSecond",
 )  # fmt: skip
-"""Names of JSON members that are tried as times, in this order."""
+"""`guess` tries JSON members with these names as times, in this order."""
 
 DEPTH_MAX: Final = 3
 """`guess` looks for times in members up to this depth. For example, `a.b.time` has depth 3."""

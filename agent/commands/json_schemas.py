@@ -39,7 +39,7 @@ _OBJECTS: Final = ("record", "map")
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
     """A schema as a document. mixed: the members whose values have several types. numbered: the
-    members without a field, because they have numbers or ids in their names.
+    members that have no field, because their names contain numbers or ids.
     """
 
     document: dict[str, Any]

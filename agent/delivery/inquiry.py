@@ -258,8 +258,8 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now. None if the present id of the file's topic is
-        missing, or differs from the announced id.
+        """The recipe by which the agent now sends bytes of the file. None if the present id of the
+        file's topic is missing, or differs from the announced id.
         """
         if tracked.source is None:
             return None
