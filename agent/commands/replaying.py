@@ -54,8 +54,9 @@ class NotReplayed(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a call of the command did. lines: by topic, how many lines it replayed. before: how many
-    lines had been replayed before. unfit: how many of the replayed lines will be rejected again.
+    """The result of a call of the command. lines: by topic, how many lines it replayed. before: how
+    many lines had been replayed before. unfit: how many of the replayed lines will be rejected
+    again.
     """
 
     lines: dict[str, int]
