@@ -134,7 +134,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # `_extra` has the object that contains this member
+        except ConfigurationRefused:  # `_extra` takes the object with this member
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})

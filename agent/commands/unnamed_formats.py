@@ -140,8 +140,8 @@ def _has_object(line: str) -> bool:
 
 def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
     """The settings with the names of the columns. header: the first line; None if it is no row. If
-    it looks like a header, the names are those in this line; otherwise `column_1`, `column_2` and
-    so on.
+    the first line looks like a header, it gives the names; otherwise the names are `column_1`,
+    `column_2` and so on.
     """
     texts = first[:-1] if first[-1] == "" else first  # a line may end with a delimiter
     is_header = header is not None and all(
