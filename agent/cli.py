@@ -161,7 +161,8 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # A SIGHUP would end the agent now. So the kernel holds it until the agent can reload.
+    # A SIGHUP would end the agent now. So the kernel holds the signal back until the agent can
+    # reload.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     from skidway.agent import program
     from skidway.agent.configuration import Configuration

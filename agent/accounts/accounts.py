@@ -1,4 +1,4 @@
-"""Tells the audit the agent's counts, losses and seals, each when it is due."""
+"""Reports the agent's counts, losses and seals to the audit, each when it is due."""
 
 from __future__ import annotations
 
@@ -222,9 +222,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position the checkpoint must have passed each topic's files before the
-        topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, keeps the
-        earlier note.
+        """Notes, for each topic, the positions in its files that the checkpoint must pass before
+        the topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, keeps
+        the earlier note.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -256,7 +256,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends each seal for which all noted bytes are settled and counted in deltas."""
+        """Sends each seal for which all noted bytes are settled (acknowledged or set apart) and
+        counted in deltas.
+        """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
         for noted in list(self._noted):

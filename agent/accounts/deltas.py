@@ -112,7 +112,7 @@ class Deltas:
             self._use(seal.number, changes)
 
     def prove_life(self, now_ms: int) -> None:
-        """Stages a heartbeat, which repeats the last number."""
+        """Adds a heartbeat to the outbox. It repeats the number of the last delta or seal."""
         self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
 
     def _use(self, number: int, changes: Changes) -> None:

@@ -48,7 +48,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic at rest: `Noted.doubts` when the agent decided to send the last word
+        # for each topic at rest: the value of `Noted.doubts` when the agent decided on the last
+        # word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 

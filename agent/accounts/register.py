@@ -17,8 +17,8 @@ REPEAT_S = 600.0
 
 
 class Register:
-    """Stages the announcements that open a file id, repeat an earlier announcement, complete a
-    fingerprint, or close a file id.
+    """Adds announcements to the outbox: those that open a file id, repeat an earlier announcement,
+    complete a fingerprint, or close a file id.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 """Remembers the greatest time that the clock showed before it was set back, because unread lines
-may have times up to it.
+may have times up to this time.
 
 If lines are lost before the agent reads them, they were written after their topic's newest seal. If
 the clock was set back after the agent noted the file sizes for that seal, these lines can have

@@ -1,4 +1,4 @@
-"""What became of the bytes of each reading."""
+"""Counts, for each reading, the bytes that were delivered, rejected, or left out by rules."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Pressed:
 
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
-    records: how many records of the data topic the readings become.
+    records: how many records of the data topic are made from the readings.
     rejected: the lines that become records of the rejected topic.
     unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
         got the moment of reading as their timestamp.
@@ -145,7 +145,7 @@ class Press:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser adds the fields by the path in each line
+        if recipe.is_replay:  # the parser adds these fields, by the path in each line
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)
@@ -335,7 +335,7 @@ class Press:
         )
 
     def _partitions(self, records: Records) -> Partitions:
-        """The partition of the data topic's records: one for all of them, or one for each."""
+        """One partition for all records of the data topic, or one partition for each record."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:
             return _file_partitions(records, self.recipe.data)

@@ -1,4 +1,5 @@
-"""Applies a recipe's rules to parsed records, before they are encoded. Also takes out headers.
+"""Applies a recipe's rules to parsed records, before they are encoded. Also leaves out headers of
+CSV.
 
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
@@ -71,7 +72,7 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """The names of everything in a recipe that leaves records out."""
+    """The names of all rules of a recipe that leave records out, including CSV_HEADER."""
     rules = () if shape is None else tuple(shape.filters)
     return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
 

@@ -1,4 +1,4 @@
-"""`skidway agent guess FILE`: proposes how an unknown log is read."""
+"""`skidway agent guess FILE`: proposes settings with which the agent can read an unknown log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
     "@t", "timeMillis", "time_ms", "ts_ms", "timestamp_ms", "epochSecond",
 )  # fmt: skip
-"""Names of JSON members that are tried as times, in this order."""
+"""`guess` tries JSON members with these names as times, in this order."""
 
 DEPTH_MAX: Final = 3
 """`guess` looks for times in members up to this depth. For example, `a.b.time` has depth 3."""
@@ -57,7 +57,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     sample = samples.read(path.absolute(), lines_max, encoding)
     try:
         as_json = _as_json(sample)
-    except (SkidwayError, RecursionError):  # the agent can fill no schema that fits the lines
+    except (SkidwayError, RecursionError):  # the agent can fill no schema for these lines
         as_json = None
     if as_json is not None and as_json.preview.share >= NAMED_LEAST:
         return _with_notes(as_json, sample, encoding)
@@ -134,7 +134,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # `_extra` has the object that contains this member
+        except ConfigurationRefused:  # `_extra` takes the object with this member
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -227,7 +227,7 @@ def _as_format(sample: Sample) -> Guess | None:
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
     """Whether a log is in a logfmt format: most lines have the format's first key and its time, and
     the format has all keys that most lines have. (The share of lines that the parser accepts shows
-    nothing: it accepts all lines with pairs.)
+    nothing, because the parser accepts all lines with pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:
@@ -269,7 +269,7 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """The proposal for text whose records begin with a time, or have a time after a short text: the
-    most exact proposal that fits nearly as well as the best one. None if they have no time.
+    most exact proposal that fits nearly as well as the best one. None if the records have no time.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

@@ -18,14 +18,14 @@ before it.
 """
 
 TIMED_LEAST: Final = 0.1
-"""A log has times if at least this share of its lines begins with one. The other lines belong to
+"""A log has times if at least this share of its lines begins with a time. The other lines belong to
 stack traces.
 """
 
 BEHIND_LEAST: Final = 0.8
 """`guess` proposes times after a short text if at least this share of the lines that are not
-indented has such a time. If fewer lines have one, the times may be a part of the messages. For logs
-with stack traces, TIMED_LEAST applies instead.
+indented has such a time. If fewer lines have such a time, the times may be a part of the messages.
+For logs with stack traces, TIMED_LEAST applies instead.
 """
 
 _SIGNS: Final = {

@@ -37,7 +37,9 @@ from skidway.schemas.client import RegistryClient
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
 
 INPUT_BYTES_MAX: Final = 256 << 20
-"""If a file of repaired lines is larger, the command refuses it, and people must divide it."""
+"""If a file of repaired lines is larger than this, the command refuses it, and people must divide
+it.
+"""
 
 UNFIT_SHOWN_MAX: Final = 3
 
@@ -52,8 +54,9 @@ class NotReplayed(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a call of the command did. lines: by topic, how many lines it replayed. before: how many
-    lines had been replayed before. unfit: how many of the replayed lines will be rejected again.
+    """The result of a call of the command. lines: by topic, how many lines it replayed. before: how
+    many lines had been replayed before. unfit: how many of the replayed lines will be rejected
+    again.
     """
 
     lines: dict[str, int]

@@ -44,8 +44,9 @@ languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""Of the lines that are not ASCII, some may be UTF-8 and some not. If more than this share is
-UTF-8, the file has lines in two encodings."""
+"""Of the lines that are not ASCII, some may be UTF-8 and some not. If more than this share of them
+is UTF-8, the file has lines in two encodings.
+"""
 
 TOPIC_CHARACTERS_MAX: Final = 100
 

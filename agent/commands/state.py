@@ -86,7 +86,7 @@ def entries(
     files: Sequence[TrackedFile], promised: Mapping[int, int], host: Host
 ) -> list[dict[str, Any]]:
     """Returns the list, in the order in which the file ids began. distinction: what distinguishes a
-    file id from others with the same path; empty if there are no others.
+    file id from other file ids with the same path; empty if no other file id has this path.
     """
     found = [entry(file, promised, host) for file in files]
     count = Counter(each["path"] for each in found)
@@ -248,8 +248,8 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file, found by its key in its directory, perhaps at another path; None if it is not
-    there.
+    """The file, found by its key in its directory, perhaps at another path; None if the directory
+    does not have it.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

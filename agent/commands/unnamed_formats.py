@@ -2,7 +2,7 @@
 and JSON objects after a prefix.
 
 Each function looks at the first lines of a log and returns the settings of a source, or None if the
-log does not look like that. `guessing` tries the settings.
+log does not have the function's format. The module `guessing` tries the settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
 
 LOOKED_AT_MAX: Final = 200
-"""How many lines the functions look at."""
+"""The functions look at no more than this many lines."""
 
 SHARE_LEAST: Final = 0.8
 """A log counts as values with a delimiter, as pairs, or as JSON objects after a prefix, if at least
@@ -140,8 +140,8 @@ def _has_object(line: str) -> bool:
 
 def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
     """The settings with the names of the columns. header: the first line; None if it is no row. If
-    it looks like a header, the names are those in this line; otherwise `column_1`, `column_2` and
-    so on.
+    the first line looks like a header, it gives the names; otherwise the names are `column_1`,
+    `column_2` and so on.
     """
     texts = first[:-1] if first[-1] == "" else first  # a line may end with a delimiter
     is_header = header is not None and all(

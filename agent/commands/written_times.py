@@ -146,7 +146,7 @@ _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
 
 def of_columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
     """The setting `timestamp` for rows of values: the first column whose values are all times, or a
-    column of days followed by a column of times of day. None if there are none.
+    column of days followed by a column of times of day. None if there are no such columns.
     """
     values = [[row[place] for row in rows] for place in range(len(columns))]
     for name, texts in zip(columns, values, strict=True):
@@ -209,7 +209,7 @@ def _times(
     texts: Sequence[str], before: str, after: str, forms: Sequence[Form] = FORMS
 ) -> tuple[Form, str] | None:
     """The form of the times in the lines, and the format that reads them. before, after: regular
-    expressions for what is around a time."""
+    expressions for the text before and after a time."""
     for form in forms if texts else ():
         pattern = _compiled(f"{before}({form.pattern}){after}")
         if pattern.match(texts[0]):

@@ -91,8 +91,9 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: the reading that sends the part. certainty: lost or
-    uncertain, if the part is declared with a reason. If both are None, the part arrived.
+    """What the agent does with a part of an intent. sending: the reading that sends the part.
+    certainty: lost or uncertain, if the part is declared with a reason. If both are None, the part
+    arrived.
     """
 
     part: Part
@@ -257,8 +258,8 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now. None if the present id of the file's topic is
-        missing, or differs from the announced id.
+        """The recipe by which the agent now sends bytes of the file. None if the present id of the
+        file's topic is missing, or differs from the announced id.
         """
         if tracked.source is None:
             return None
@@ -275,8 +276,8 @@ class Inquiry:
     # --- deciding -------------------------------------------------------------------------------
 
     def _decide(self, asked: _Asked) -> list[Taken]:
-        """Adds a flight for every part of an intent, that is, a byte range that the checkpoint has
-        still to pass. Returns the parts that are sent. May raise OSError.
+        """Adds a flight for every part of an intent. (A flight is a byte range that the checkpoint
+        still has to pass.) Returns the parts that are sent. May raise OSError.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -289,7 +290,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the tracker looks at the file again before a read
+            tracked.verified = False  # so the tracker checks the file before the next read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
@@ -418,8 +419,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Adds a flight for a part, after the flights of the file's earlier bytes. Returns the part
-        if it is sent.
+        """Adds a flight (a byte range that the checkpoint still has to pass) for a part, after the
+        flights of the file's earlier bytes. Returns the part if it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -482,7 +483,7 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; returns the checkpoint at the part's end."""
+    """Moves the read position past a part; returns the checkpoint at the part's end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

@@ -4,9 +4,9 @@ refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused, and the later batches that the producer gave back because
-of the refusal. A refused batch is halved until the refused record is alone. This record waits until
-the agent knows whether it arrived (agent.delivery.refused), and so does its flight, which is the
-intent that is being sent. The other records of the batches that came back are sent again in their
+of the refusal. A refused batch is halved until the refused record is alone. This record and its
+flight (the intent that is being sent) wait until the agent knows whether the record arrived
+(agent.delivery.refused). The other records of the batches that came back are sent again in their
 order. All copies of a record are equal. So readers that drop repeats get the same counts, however
 the records are divided into batches.
 """
@@ -35,8 +35,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The part of a producer that the agent needs. Tests and models implement this interface
-    too."""
+    """The methods of a producer that the agent needs. Tests and models implement this interface
+    too.
+    """
 
     @property
     def has_room(self) -> bool:
@@ -97,8 +98,8 @@ class Refusal:
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
-        """Moves the record's bytes in its flight from acknowledged or rejected to lost or
-        uncertain.
+        """Counts the record's bytes in its flight as lost or uncertain, and no longer as
+        acknowledged or rejected.
         """
         flight, outcome = self.flight, self.flight.outcome
         assert outcome is not None
@@ -138,7 +139,9 @@ class Settled:
 
 
 class Outbound:
-    """Owns every parcel from the moment its batch is made until the parcel is settled."""
+    """Owns every parcel from the moment its batch is made until the brokers have acknowledged or
+    refused the batch.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -185,8 +188,8 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Puts parcels that came back at the head of the queue, in
-        their order.
+        """Notes the result of each delivery. Puts parcels that came back at the head of the queue,
+        in their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []

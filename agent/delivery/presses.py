@@ -1,6 +1,6 @@
-"""Makes batches of promised readings. A recipe is all that decides which records the bytes become,
-and a press is a compiled recipe. This module stores the recipes, and a press for each recipe in
-use.
+"""Makes batches of promised readings. A recipe is everything that decides which records are made
+from the bytes, and a press is a compiled recipe. This module stores the recipes, and a press for
+each recipe in use.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Presses:
         rejections: Rejections,
     ) -> None:
         """kept: the fingerprints of the recipes that are durable, because intents name them."""
-        # There are seven arguments, because some are what every press needs, and the others say
-        # what is durable already.
+        # There are seven arguments, because every press needs some of them, and the others say what
+        # is durable already.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

@@ -1,10 +1,10 @@
 """Writes the Grafana boards in deploy/monitoring/boards from the panels that are listed here.
 
-python -m deploy.monitoring.boards            writes the boards
-python -m deploy.monitoring.boards --check    writes nothing; status 1 if a board is out of date
+    python -m deploy.monitoring.boards            writes the boards
+    python -m deploy.monitoring.boards --check    writes nothing; status 1 if a board is out of date
 
-Every panel has a title, one of Grafana's units and one or more queries, each with the legend of
-its series. Rates are averages of 5 minutes. A board finds Prometheus by its variable `datasource`;
+Every panel has a title, one of Grafana's units and one or more queries, each with the legend of its
+series. Rates are averages over 5 minutes. A board finds Prometheus by its variable `datasource`;
 the board of completeness also has a variable `topic`.
 """
 

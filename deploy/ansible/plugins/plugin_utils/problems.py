@@ -24,7 +24,7 @@ GROUPS = {
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
-"""Settings whose values must differ from counter to counter of the audit."""
+"""Settings that must have a different value in each counter of the audit."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups whose hosts belong to a cluster."""
 
