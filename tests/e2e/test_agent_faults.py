@@ -287,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """If the agent first finds files under rotated names that its pattern does not match, the agent
-    reads each of these files once."""
+    """If files are renamed to names that the agent's pattern does not match before the agent has
+    found these files, the agent still reads each of them once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):

@@ -1,5 +1,5 @@
-"""A real Prometheus scrapes all programs of a pipeline. Every panel of the boards has data, and no
-rule or panel names a metric that no program exports."""
+"""A real Prometheus scrapes all programs of a pipeline. Every panel of the boards has data, and
+every metric in a rule or a panel is exported by a program."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Skipping(Schedule):
         self.uncertain: set[str] = set()
         self.unsure: set[str] = set()  # lines that may have left no trace
         self.has_deleted = False
-        self.has_unseen = False  # a log came and was rotated between two looks
+        self.has_unseen = False  # a log was created and rotated between two looks
 
     # --- events -------------------------------------------------------------------------------
 

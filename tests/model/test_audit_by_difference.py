@@ -59,8 +59,9 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
 def test_judging_by_difference_knows_what_became_of_the_store(
     seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same is true if buckets are deleted, the disk is full, the store is rebuilt, buckets have
-    several sizes or begin before 1970, and steps have no time for all buckets."""
+    """An updated standing is equal to a standing that is computed from all evidence, even if
+    buckets are deleted, the disk is full, or the store is rebuilt. This is also so if buckets have
+    several sizes or begin before 1970, and if a step has no time for all buckets."""
     for seed in seeds(range(20)):
         fleet, chance = StoredFleet(seed), random.Random(seed)
         judge = Judge(
@@ -96,7 +97,7 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Makes steps of the judge that have time for only one bucket."""
+    """Lets the judge take this number of steps, each of which has time for only one bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

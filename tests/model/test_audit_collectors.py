@@ -1,9 +1,9 @@
 """Two collectors that read the same audit topics come to the same verdicts.
 
-One collector reads from the start, a portion of one partition and then of another, and judges after
-each portion. The other collector begins later with an empty store, and reads the partitions in
-another order and in other portions. In the end, the standings (the verdicts on all buckets) of both
-collectors are equal.
+One collector reads from the start. It reads portion after portion, each from one of the partitions,
+and judges after each portion. The other collector begins later with an empty store, and reads the
+partitions in another order and in other portions. In the end, the standings (the verdicts on all
+buckets) of both collectors are equal.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Under random schedules, a ledger that deletes old buckets never calls a bucket complete that a
-ledger with all buckets does not.
+"""Under random schedules, a ledger that deletes old buckets calls a bucket complete only if a
+ledger with all buckets does so, too.
 
 Two ledgers take the same messages. One of them deletes old buckets at random moments. After each
 step, the test compares their verdicts.
@@ -136,8 +136,8 @@ class Site:
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
-        """Judges old buckets. Between this and the deletion of some of them, other events may
-        happen."""
+        """Judges old buckets. Other events may happen between this judgement and the deletion of
+        some of the buckets."""
         self.clock.advance(CLOCK_S)
         while self.old.look():
             pass

@@ -57,8 +57,9 @@ Pending = dict[tuple[Source, int, int], int]
 
 @dataclass(eq=False)
 class Teller:
-    """A sender: its last number, the records that it has not counted yet, and for each bucket the
-    number of the last delta that touched the bucket."""
+    """The state of a sender. It consists of the sender's last number, the records that the sender
+    has not counted yet, and, for each bucket, the number of the sender's last delta with counts of
+    the bucket."""
 
     sender: Sender
     last: int = 0
@@ -134,7 +135,8 @@ class AuditFleet:
         self._seal(self.random.choice(self._running()))
 
     def _everybody(self) -> None:
-        """All senders count their pending records, and all agents send seals."""
+        """Lets all senders send deltas with their pending records, and lets all agents send
+        seals."""
         for teller in [*self._running(), *self.counters]:
             self._delta(teller)
         for teller in self._running():
