@@ -7,9 +7,11 @@ mutant replaces no longer exists, so the list stays up to date. tests/unit/test_
 the list itself. For every promise in support.promises, there must be a mutant that one of the
 promise's tests notices.
 
-    mutant the fields of a mutant rules/ the mutants, in one module for each package listing lists
-    all mutants, or a part of the mutants that a given text selects trial tries a mutant in a copy
-    of the source tree __main__ the command
+    mutant     the fields of a mutant
+    rules/     the mutants, in one module for each package
+    listing    lists all mutants, or a part of them that a given text selects
+    trial      tries a mutant in a copy of the source tree
+    __main__   the command
 
 A mutant is not a typing error. It is code that a programmer might write without understanding the
 rule. Examples are two transactions instead of one, a time that is read too late, a missing check,
