@@ -158,8 +158,8 @@ def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
 
 
 def test_settings_refuse_a_key_without_a_rule() -> None:
-    """If a source has a key for hashes but no rule that hashes, the settings are refused, and so is
-    a rule that hashes without a key. The error names the setting."""
+    """The agent refuses a source that has a key for hashes but no rule that hashes. It also refuses
+    a source that has a rule that hashes but no key. The error names the setting."""
     for source in ({"shape": "hash line"}, {"hash_key_location": Path("/k")}):
         with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
             SourceSettings(topic="logs", paths=["/log/*"], **source).check()
