@@ -141,8 +141,8 @@ def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
 def test_guess_survives_odd_files(
     name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`guess` proposes something for every file, in text that is safe for a terminal. The block
-    works and its paths match the file."""
+    """For every file, `guess` proposes a block of settings that works and whose paths match the
+    file. The printed text is safe for a terminal."""
     log = write(tmp_path, name, data)
     assert main(["agent", "guess", str(log)]) == 0
     assert "\x1b" not in capsys.readouterr().out

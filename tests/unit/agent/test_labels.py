@@ -98,8 +98,8 @@ def test_records_have_the_labels_of_their_pod(world: World) -> None:
 def test_a_record_that_is_sent_again_has_the_labels_that_it_had_first(
     world: World, new: object
 ) -> None:
-    """If the agent is killed, and the labels change before it starts again, it sends the records
-    that were in flight again with the labels that they had first."""
+    """If the agent is killed, and the labels change before its next start, the agent then repeats
+    the records that were in flight with the labels that these records had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), line("b"), path=LOG, arrives=FIRST)
     if new is None:
@@ -463,8 +463,9 @@ def test_a_test_of_settings_shows_the_labels(
 
 
 def test_a_sample_of_a_range_whose_labels_are_forgotten_is_gone() -> None:
-    """The agent keeps only the labels that unsent lines need. A drawn range from before them is
-    told as gone, because its records cannot be made again."""
+    """The agent keeps only the labels that unsent lines need. If a range that was drawn for a
+    sample needs older labels, the sample reports the range as gone, because the agent cannot make
+    the range's records again."""
     here = a_world(sample_ranges=20, sample_interval_ms=60_000)
     write(here, labelled("1"))
     here.files.append(LOG, line("one"))

@@ -112,8 +112,9 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a step has no time for all buckets, it leaves those that are too young to be due to the
-    next step, because their verdicts are going to change in any case."""
+    """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
+    younger buckets for the next step. The verdicts on younger buckets are going to change in any
+    case."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -155,7 +156,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_loss_changes_verdicts() -> None:
     """If an agent declares another loss, the buckets of the lost lines are lost from the next step
-    on, even if nothing else is said about them."""
+    on, even if no other message concerns these buckets."""
     site = Site()
     for index in range(4):
         site.count(LOGS, index)

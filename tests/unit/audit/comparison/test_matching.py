@@ -1,4 +1,4 @@
-"""Joins lines of files and records of a topic, without a broker."""
+"""Tests how lines of files are matched with the records of a topic. The tests use no broker."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_equal_lines_are_counted(log: Log) -> None:
 
 
 def test_the_rest_of_a_rotated_file_is_missing(log: Log) -> None:
-    """Lines at the end of a rotated file are not "not shipped yet" if the shipper has already sent
-    lines of a newer file of the log."""
+    """If the shipper has already sent lines of a newer file of the log, unsent lines at the end of
+    a rotated file count as missing, and not as "not shipped yet"."""
     log.write(TEXTS, "app.log.2.gz")
     log.write(["x1", "x2"], "app.log.1")
     log.write(["y1", "y2"])

@@ -79,8 +79,8 @@ def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
 
 
 def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
-    """Each point of the trend is an age at an earlier moment: that of the oldest bucket that was
-    complete only after this moment."""
+    """Each point of the trend is the lag at an earlier moment. This is the age, at that moment, of
+    the oldest bucket that became complete only later."""
     first = NOW - 3_600_000
     buckets = range(first, NOW - 2 * MINUTE, MINUTE)
     steady = _pace(_topic(_verdict(first)), [_done(x, 0) for x in buckets])
