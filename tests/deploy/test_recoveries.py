@@ -130,9 +130,9 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is down, `skidway mirror status` reports the outage, and the mirror
-    stays healthy. When the source is up again, the mirror continues to copy without an operator's
-    help."""
+    """While a mirror's source is down, `skidway mirror status` reports the outage. The mirror stops
+    no partition, and its broker stays healthy. When the source is up again, the mirror continues to
+    copy without an operator's help."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")

@@ -36,7 +36,7 @@ class Brokers:
 def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
     """A note contains the retention time of each topic, under the name of the source topic. It
     leaves out topics whose retention time is not known. The counter sends the next note only after
-    TELL_EVERY_S."""
+    five minutes (TELL_EVERY_S)."""
     clock, brokers = ManualClock(), Brokers()
     topics = {"dc1.logs": LOGS, "dc1.held": HELD}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
@@ -54,8 +54,9 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
 
 
 def test_brokers_that_are_away_are_asked_again_later() -> None:
-    """If the brokers do not answer, the counter asks them again after ASK_AGAIN_S, and then reports
-    the retention times. A counter without topics sends no request."""
+    """If the brokers do not answer, the counter continues to count, asks them again after 30
+    seconds (ASK_AGAIN_S), and then reports the retention times. A counter without topics sends no
+    request."""
     clock, brokers = ManualClock(), Brokers()
     topics: dict[str, Source] = {}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
