@@ -245,7 +245,7 @@ class Skipping(Schedule):
             self.world.agent.touch([log.path])
             self.turn()
 
-    # --- what the settings say ----------------------------------------------------------------
+    # --- what the model expects from the agent ------------------------------------------------
 
     def look(self) -> None:
         """Decides about all files, at the moment of the agent's look."""

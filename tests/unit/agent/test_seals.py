@@ -32,7 +32,7 @@ def silently(world: World, turns: int = 10) -> None:
     world.publish()
 
 
-# --- W and the look -----------------------------------------------------------------------------
+# --- the time W, and the look that notes the sizes ----------------------------------------------
 
 
 @promise("6 seal")
