@@ -61,8 +61,8 @@ def started(site: Recoveries, program: str) -> str:
 
 def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
     """If the inventory configures TLS, the agents and the loader can use a registry that uses https
-    and requires a password. The audit reports that all lines have arrived, and each line is one
-    row."""
+    and requires a password. The audit reports that all lines have arrived, and each line has become
+    one row."""
     site.proven()
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     rows = site.rows()
@@ -217,9 +217,9 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """If one agent of a wave fails, upgrade.yml rolls back the whole wave. A wave is a group of
-    hosts that are upgraded together. Both agents of this wave are then healthy with the old
-    version, and the play names the agent that failed."""
+    """A wave is a group of hosts that are upgraded together. If one agent of a wave fails,
+    upgrade.yml rolls back the whole wave. In this test, both agents of the wave are then healthy
+    with the old version, and the play names the agent that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)

@@ -1,6 +1,6 @@
-"""One agent reads logs of many formats at the same time, and is killed in the middle. Every line of
-every log becomes a row, becomes a rejected line, or is left out by a rule. The audit reports these
-numbers.
+"""One agent reads logs of many formats at the same time, and is killed while it reads. Every line
+of every log becomes a row, becomes a rejected line, or is left out by a rule. The audit reports the
+right number of each kind.
 
 The lines are those of real logs (tests/data). The expected rows come from Python's modules csv,
 json and re, and from the fields that the Loghub project found in the logs.

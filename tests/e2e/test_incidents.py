@@ -170,9 +170,9 @@ class Incidents:
     def run(
         self, command: dict[str, str], *, loads: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command that `why` named, adapted to this machine: each program of the site has
-        its own configuration file, and in place of a systemd unit there is a child process of the
-        test."""
+        """Runs a command that `why` named, adapted to this machine. Here each program of the site
+        has its own configuration file, and each program is a child process of the test and not a
+        systemd unit."""
         assert command["host"] in ("", HOST, "127.0.0.1"), command
         words = shlex.split(command["line"])
         if words[:2] == ["systemctl", "start"]:
@@ -206,8 +206,8 @@ def _all_well(site: Incidents) -> Iterator[None]:
 
 
 def test_an_agent_was_killed(site: Incidents) -> None:
-    """If an agent was killed, `why` names its silent host and a command that starts the agent.
-    After that, the bucket of the lines that the agent had not read is complete."""
+    """If an agent was killed, `why` names its silent host and a command that starts the agent. When
+    the agent has been started, the bucket of the lines that the agent had not read is complete."""
     log = site.log("killed-agent")
     log.write("app.log", 10)
     site.settle(log)
@@ -222,8 +222,8 @@ def test_an_agent_was_killed(site: Incidents) -> None:
 
 
 def test_a_loader_was_killed(site: Incidents) -> None:
-    """If no load has reached some records, `why` names their partitions, their offsets and the
-    first line, and a command that loads them."""
+    """If a loader was killed before it loaded some records, `why` names the partitions and offsets
+    of these records, the first line, and a command that loads the records."""
     log = site.log("late-load")
     log.write("app.log", 100)
     site.settle(log)

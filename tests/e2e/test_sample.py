@@ -275,8 +275,8 @@ def test_a_removed_file_is_not_compared(site: Samples) -> None:
 
 
 def test_a_killed_agent_tells_each_range_once(site: Samples) -> None:
-    """If the agent is killed again and again between the delivery of lines, the end of the sampling
-    period and the sending of the samples, the audit still gets every sample, and counts none of
+    """The agent is killed again and again between the delivery of lines, the end of the sampling
+    period and the sending of the samples. The audit still gets every sample, and counts none of
     them twice."""
     topic, log = "killed-agent", site.log("killed-agent")
     for number in range(6):

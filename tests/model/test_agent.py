@@ -289,7 +289,7 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 new settings")
 @pytest.mark.parametrize("also", ["", "narrow", "multiline"])
 def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
-    """If a running agent takes other settings at any moment, even shortly before it is killed, no
+    """A running agent may take other settings at any moment, even shortly before it is killed. No
     line is lost or doubled, and the agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(6000, 6008)):
         run(seed, "key", EVERYTHING_SURE | {"reload"} | ({also} - {""}))

@@ -32,9 +32,10 @@ STEPS = 60
 
 @promise("6 complete")
 def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
-    """After each message, each step of a clock, each change of the roster and each decision of a
-    person, a standing that was updated is equal to a standing that is computed from all evidence.
-    The update does not judge buckets whose verdicts cannot have changed."""
+    """The judge updates its standing after each message, each step of a clock, each change of the
+    roster and each decision of a person. The updated standing is equal to a standing that is
+    computed from all evidence. The update does not judge buckets whose verdicts cannot have
+    changed."""
     stepped = everything = 0
     for seed in seeds(range(12)):
         fleet = AuditFleet(seed)

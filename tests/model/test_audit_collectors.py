@@ -33,8 +33,8 @@ Log = tuple[str, int]
 def _portions(
     logs: dict[Log, list[Message]], chance: random.Random, most: int
 ) -> Iterator[tuple[Log, list[Message], int]]:
-    """Yields the messages of all partitions, in portions: a portion of a partition, in order, and
-    the offset at its end."""
+    """Yields the messages of all partitions in portions. For each portion, yields messages of one
+    partition, in order, and the offset at the portion's end."""
     read = dict.fromkeys(logs, 0)
     while left := sorted(log for log, messages in logs.items() if read[log] < len(messages)):
         log = chance.choice(left)
@@ -72,8 +72,8 @@ class _Collector:
 )
 def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
     """A store that is rebuilt from the audit topics leads to the same standing as a store that took
-    the messages as they came, whatever the order of the partitions and the size of the portions.
-    While the store is being rebuilt, every bucket is unknown."""
+    the messages as they came. The order of the partitions and the size of the portions do not
+    matter. While the store is being rebuilt, every bucket is unknown."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):

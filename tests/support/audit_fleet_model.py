@@ -2,9 +2,9 @@
 two ways of judging the same ledger.
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
-event happens for which the audit has a rule: a message is missing, comes twice or comes with other
-content; an agent begins a new epoch, declares a loss, falls silent or shares its host with another
-agent; a counter skips offsets; a person accepts a finding or retires a place; the roster changes;
+event happens for which the audit has a rule. A message is missing, comes twice or comes with other
+content. An agent begins a new epoch, declares a loss, falls silent or shares its host with another
+agent. A counter skips offsets. A person accepts a finding or retires a place. The roster changes,
 or a clock is set.
 """
 

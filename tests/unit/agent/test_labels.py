@@ -193,7 +193,8 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 def test_what_is_missing_is_named_once(world: World) -> None:
     """The agent logs only once that a log has no labels. It also logs only once that the file with
-    the labels cannot be read, until it can read the file again."""
+    the labels cannot be read. If it has read the file again in the meantime, it logs the next
+    failure."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()
@@ -377,8 +378,9 @@ def test_deep_and_long_contents_are_refused(data: bytes) -> None:
     st.integers(0, 50),
 )
 def test_the_history_keeps_what_records_need(changes: list[Any], settled: int) -> None:
-    """For each position that is not acknowledged or set apart yet, the shortened history has the
-    same labels as the whole list of changes, even after it was stored as text."""
+    """For each position that is not yet acknowledged and not declared lost or uncertain, the
+    shortened history has the same labels as the whole list of changes, even after it was stored as
+    text."""
     history, whole, at = (), {}, 0
     for step, labels in changes:
         at += step

@@ -1,6 +1,7 @@
 """Tests the backlog, which the agent reports to the audit in a note. A backlog describes the bytes
 of files that are not safe yet. Bytes are safe when a broker has acknowledged them, or when the
-agent has declared them lost or uncertain."""
+agent has declared them lost or uncertain. The life of a file is the time from its creation to its
+deletion."""
 
 from __future__ import annotations
 
@@ -38,9 +39,9 @@ def delete_after(world: World, seconds: float) -> None:
 
 
 def test_bytes_without_an_acknowledgement_are_told_with_file_and_age(world: World) -> None:
-    """The backlog contains the number of bytes that the agent has read and no broker has
-    acknowledged, the path of their file, and the time at which the oldest of these bytes was
-    written. After the acknowledgement the backlog is empty."""
+    """The backlog describes the bytes that the agent has read and no broker has acknowledged. It
+    contains their number, the path of their file, and the time at which the oldest of these bytes
+    was written. After the acknowledgement the backlog is empty."""
     world.start()
     world.settle(3)
     assert told(world) == Backlog()
@@ -188,8 +189,9 @@ def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
 
 
 def test_the_shortest_of_the_last_lives_counts() -> None:
-    """The agent expects the shortest of the last lives of files in a directory. It forgets older
-    lives, because the rotation may have been changed since then. It ignores a negative life."""
+    """The agent expects that a file will live as long as the shortest of the last lives in its
+    directory. It forgets older lives, because the rotation may have been changed since then. It
+    ignores a negative life."""
     lives = Lives()
     assert lives.shortest("/log") is None
     for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):

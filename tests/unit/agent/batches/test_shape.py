@@ -280,8 +280,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """A person who tries rules is told that the whole path of a file is sent, even if a rule keeps
-    a group of the path out of the rows."""
+    """If a rule keeps a group of a file's path out of the rows, a trial of the rules notes that the
+    agent nevertheless sends the whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

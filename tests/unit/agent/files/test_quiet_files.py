@@ -54,8 +54,8 @@ def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPa
 @promise("1 same file")
 def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look compares a file with known files again if the file was written, truncated, rewritten
-    with the same number of bytes, or replaced, even if no file system event announced the
-    change."""
+    with the same number of bytes, or replaced. The look finds the change even if no file system
+    event announced it."""
     world, seen = at_rest(monkeypatch)
     for change in (
         lambda: world.files.append(PATH, b"two\n"),

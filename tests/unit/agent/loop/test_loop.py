@@ -199,8 +199,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """If the broker refuses a record, all other records arrive. The record's range is declared lost
-    and is in no count, and nothing waits for the record."""
+    """If the broker refuses a record, all other records arrive. The record's range is declared
+    lost, no count contains the record, and the agent does not wait for it."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -711,9 +711,9 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file is deleted after the agent's scan has found it and before the agent opens it, the
-    agent delays only the seal of this scan, because a seal says that all earlier lines are counted.
-    The next scan notices that the file is gone."""
+    """A file may be deleted after the agent's scan has found it and before the agent opens it. Then
+    the agent delays only the seal of this scan, because a seal says that all earlier lines are
+    counted. The next scan notices that the file is gone."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan

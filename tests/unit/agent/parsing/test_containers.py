@@ -189,8 +189,8 @@ def wrapped(kind: str, parts: list[tuple[bytes, bool, bool]]) -> bytes:
 def test_texts_are_those_of_a_simple_program(
     parts: list[tuple[bytes, bool, bool]], is_multiline: bool, kind: str
 ) -> None:
-    """The texts of the records are the same as those of a simple program that joins part by
-    part."""
+    """The texts of the records are the same as those of a simple program that joins one part after
+    another."""
     data = wrapped(kind, parts)
     if data:
         rule = Rule(START, "^A", 500) if is_multiline else None

@@ -223,8 +223,8 @@ def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.M
 
 @promise("6 pruning")
 def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
-    """If a loss is declared in a deleted bucket, the bucket gets no verdict, neither from the judge
-    that was running when the bucket was deleted nor from a judge that starts later."""
+    """If a loss is declared in a deleted bucket, the bucket gets no verdict. This is true for the
+    judge that was running when the bucket was deleted, and for a judge that starts later."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index)

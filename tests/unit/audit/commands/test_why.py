@@ -148,8 +148,8 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 
 
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
-    """If the counts of a silent host are missing, and other tiers have more records than the host
-    counted, the text names the cause, the place and the command once, below all reasons."""
+    """If the counts of a silent host are missing, other tiers have more records than the host
+    counted. The text then names the cause, the place and the command once, below all reasons."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),

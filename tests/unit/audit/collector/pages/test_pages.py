@@ -155,8 +155,8 @@ def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) ->
 
 
 def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
-    """If the time of a host's newest seal is too old, but the host's agent has reported that all
-    bytes are safe, the page shows "none told" as the host's bytes at risk."""
+    """The time of a host's newest seal may be too old although the host's agent has reported that
+    all bytes are safe. Then the page shows "none told" as the host's bytes at risk."""
     site = Site(held_up={"app5": 9, "app6": 9}, backlogs={"app5": Backlog()})
     found = {x["what"]: x["bytes"] for x in at_risk(site)}
     assert (found["host app5"], found["host app6"]) == ("none told", "unknown")
