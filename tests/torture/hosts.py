@@ -251,8 +251,8 @@ WAYS_OF = {
 }  # fmt: skip
 """How the logs of each topic are rotated. Three kinds of logs have separate topics: logs that are
 truncated, logs that get links and copies, and logs whose topic is deleted and created again. These
-events lead to special verdicts on their topics. For example, the agent declares a loss at each
-truncation, even if nothing was lost."""
+logs have separate topics, because such events affect the verdicts on a topic. For example, the
+agent declares a loss at each truncation, even if nothing was lost."""
 ONLY_IN = {REMADE: "dc1"}
 
 

@@ -262,8 +262,8 @@ def test_members_that_are_missing_or_null(tmp_path: Path) -> None:
 
 
 def test_members_with_several_types(tmp_path: Path) -> None:
-    """If the values of a member have several types, its field has the type of most of them, and
-    `_extra` takes the others."""
+    """If the values of a member have several types, the member's field has the type of most values,
+    and `_extra` takes the other values."""
     lines = [{"n": n, "deep": {"a": n}} for n in range(9)]
     lines += [{"n": "soon", "deep": {"a": "x"}}, {"n": [1], "deep": 7}]
     found, results = tried(tmp_path, as_lines(*lines))

@@ -40,7 +40,8 @@ OWN = {
 """Modules of Skidway that an agent with raw text never uses."""
 
 STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
-"""Modules of the standard library that it never uses, although other packages could import them."""
+"""Modules of the standard library that an agent with raw text never uses, although other packages
+could import them."""
 
 
 def test_an_agent_with_raw_text_imports_what_it_uses() -> None:

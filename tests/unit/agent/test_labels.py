@@ -98,8 +98,8 @@ def test_records_have_the_labels_of_their_pod(world: World) -> None:
 def test_a_record_that_is_sent_again_has_the_labels_that_it_had_first(
     world: World, new: object
 ) -> None:
-    """If the agent is killed, and the labels change before its next start, the agent then repeats
-    the records that were in flight with the labels that these records had first."""
+    """The agent is killed, and the labels change before its next start. When the agent then sends
+    the records in flight again, these records still have the labels that they had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), line("b"), path=LOG, arrives=FIRST)
     if new is None:

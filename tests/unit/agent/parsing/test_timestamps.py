@@ -119,7 +119,8 @@ def test_an_unknown_zone_is_refused() -> None:
 
 def test_numbers_side_by_side_need_their_leading_zeros() -> None:
     """If a format has numbers without separators between them, a text without the leading zeros
-    gives no time. Python's strptime would guess, in this test the 10th of January."""
+    gives no time. Python's strptime would guess a time. In this test it would guess the 10th of
+    January."""
     texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
     assert good.tolist() == [True, False, False]

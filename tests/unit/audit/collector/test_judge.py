@@ -281,7 +281,7 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An agent declares losses all the time, and a step has time for only one bucket. The oldest
-    bucket, which is lost, is called complete only until each bucket was judged once."""
+    bucket, which is lost, is called complete only until the judge has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

@@ -72,9 +72,9 @@ def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool) -> None:
-    """A line without a record is missing if a later line was shipped, and otherwise not shipped
-    yet. A line with two records is doubled, and the result names the place of the surplus
-    record."""
+    """A line without a record counts as missing if a later line was shipped, and otherwise as not
+    shipped yet. A line with two records counts as doubled, and the result names the place of the
+    surplus record."""
     log.write(TEXTS)
     log.ship(TEXTS[:3], places=places)
     log.ship(TEXTS[2:3], begin=16, places=places)

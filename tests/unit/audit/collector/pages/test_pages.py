@@ -52,8 +52,9 @@ def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
-    """If only the first tiers have some records, the table shows their number and bytes, since when
-    and where they are, and the command for the first tier that lacks them."""
+    """If only the first tiers have some records, the table shows the number and bytes of these
+    records, since when they wait, and which place has them. It also shows the command for the first
+    tier that lacks them."""
     [row] = [x for x in _json(site, "/index.json")["at_risk"] if x["what"] == "dc1.orders"]
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
@@ -255,8 +256,8 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
 
 @in_state("rebuilding")
 def test_while_hours_are_not_judged_nothing_is_green(site: TestClient) -> None:
-    """Until the collector has judged all hours, the page has no green heading, and shows for no
-    topic up to which time it is complete."""
+    """Until the collector has judged all hours, the page has no green heading, and shows no times
+    up to which topics are complete."""
     body = site.get("/").text
     assert "31 hours of older buckets not judged yet" in body
     assert 'class="verdict open"' in body
