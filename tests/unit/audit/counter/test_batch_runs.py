@@ -1,4 +1,5 @@
-"""Runs of batches, compared with a plain reference that reads one batch after the other."""
+"""The counter decodes runs of consecutive batches together. The tests compare the result with that
+of a simple reader, which reads one batch after the other."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
-    another order and repeatedly. The test keeps only the first messages of the senders in their
-    order, because the order of these messages can put counts in doubt."""
+    another order and repeatedly. The test gives the ledger the first message of each sender before
+    all other messages, because the order of these first messages can put counts in doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
