@@ -380,7 +380,7 @@ class Skipping(Schedule):
 
 
 class Watched(Files):
-    """The host's files. Before the agent scans them, they call the schedule's method `look`."""
+    """The host's files. Each scan of the agent first calls the schedule's method `look`."""
 
     def __init__(self, schedule: Skipping) -> None:
         super().__init__(schedule.world.clock)

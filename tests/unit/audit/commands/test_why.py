@@ -104,7 +104,7 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
 def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
     """Without the argument TOPIC, the command names one bucket of each topic: the bucket that `why
     TOPIC` would explain. It prints the bucket's gravest cause, the next command, and the number of
-    other buckets that need a look. It does not name a topic of which no bucket needs a look."""
+    other buckets that need a look. It names only topics that have such a bucket."""
     said = [*good(), *short(START + SIZE, 3)]
     status, text = why(said, topic=())
     assert status == 1
