@@ -274,8 +274,8 @@ def test_the_labels_of_a_finished_file_are_forgotten() -> None:
 
 @pytest.mark.parametrize("location", ["/no\0file", "/no\ud800file", "/", "/dev/zero"])
 def test_no_location_ends_the_agent(location: str, world: World) -> None:
-    """If the location is an impossible path, a directory or a device, the agent reports it as
-    unreadable."""
+    """If the location of the file with the labels is an impossible path, a directory or a device,
+    the agent reports the location as unreadable."""
     labels = PodLabels(OperatingSystem())
     world.files.append(LOG, line("a"))
     world.start()

@@ -1,5 +1,5 @@
-"""To find the end of the last whole record, the framer looks only at the last lines of a range if a
-record begins there. The end must be the same as if it had looked at all lines."""
+"""If a record begins in the last lines of a range, the framer looks only at these lines to find the
+end of the last whole record. The end must be the same as if it had looked at all lines."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Times without %z are times of the configured zone, even close to the zone's changes to and
-    from summer time."""
+    """If a format has no %z, its times are times of the configured zone. This is so even close to
+    the moments at which summer time begins and ends."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
