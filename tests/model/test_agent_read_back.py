@@ -413,7 +413,7 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
             for each in refusals:
-                self._set_apart(each, certainty, "")  # noqa: B023 - called in this round
+                self._set_apart(each, certainty, "")  # noqa: B023 - called in the same round
 
         monkeypatch.setattr(Refused, "take", take)
         assert fails(monkeypatch, range(6100, 6110), {"refuse"})

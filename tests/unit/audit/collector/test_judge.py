@@ -143,7 +143,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # the first step may not note yet, so the second notes all
+    assert told == [100, 0]  # the first step notes no bucket, the second notes all
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
