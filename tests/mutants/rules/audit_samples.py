@@ -1,4 +1,5 @@
-"""Mutants of samples: what agents draw and tell, and how rows and records are compared with it."""
+"""Mutants of samples. They concern which samples agents choose and report, and how rows and records
+are compared with these samples."""
 
 from mutants.mutant import Mutant
 
