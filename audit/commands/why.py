@@ -101,7 +101,7 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """The inodes of the files with lines whose row or record has other content."""
+    """Returns the inodes of the files that have lines whose row or record has other content."""
     results = (result for topic in evidence.topics.values() for result in topic.samples)
     files = {(x.agent, x.file) for result in results for x in result.differences}
     known = {each: ledger.lines.inode(*each) for each in files}

@@ -9,7 +9,7 @@
                 seal
     rejects     which share of a topic was rejected, with an example
     grid        topics by time: minutes, hours or days
-    overview    the first page: a summary of all of these
+    overview    the first page: a summary of the modules above
     topics, hosts, loads, mirrors    a page each
     bucket      one cell: the flow through the tiers, why, what next, the history
     search      finds topics, hosts, senders and reasons by text

@@ -1,6 +1,7 @@
 """The page of mirrors. For each topic of each mirror, it shows how many records the source
-cluster's counter has counted and the mirror's counter has not. It also shows the offsets that
-counters could not read."""
+cluster's counter has counted that the mirror's counter has not counted yet. It also shows the
+offsets that counters could not read.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table of the first page shows at most this many rows; its own page has all of them."""
+"""A table on the first page shows at most this many rows. The page of the table's own subject shows
+all rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,9 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """The headline of a page about these topics. A recount that differs from the counts is as grave
-    as a tier with missing records."""
+    """Returns the headline of a page about these topics. A recount that differs from the audit's
+    counts is as grave as a tier with missing records.
+    """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]
     status = max(overdue, default=Status.COMPLETE).word
