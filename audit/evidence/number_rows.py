@@ -1,9 +1,9 @@
-"""The digests of all numbered messages, 64 numbers of a sender in a row.
+"""The digests of all numbered messages. A row has the digests of 64 numbers of one sender.
 
 A digest has 4 bytes, which depend on the CRC-32 and the CRC-32C of the encoded message. No attacker
-chooses messages to get equal digests. If two different messages have one number, the ledger fails
-to notice this in one case of four billion; a sender that was copied or restored sends thousands of
-such messages.
+chooses messages to get equal digests. If two different messages have the same number, the ledger
+fails to notice this in one of four billion cases. A sender that was copied or restored sends
+thousands of such messages, so the ledger notices it nevertheless.
 
 Format of the column `digests`: 8 bytes with a bit for each number of the block, least byte first,
 then the digests of the numbers whose bits are set, in ascending order. Senders send their numbers
@@ -78,7 +78,7 @@ class NumberRows:
     def add(self, sender: int, number: int, digest: bytes, time_ms: int) -> bytes | None:
         """Adds the digest of a message, unless a message with this number is known. Returns the
         digest of the known message, or None if no message is known. For a settled number, returns
-        the given digest if the message may be a repetition, and otherwise no bytes."""
+        the given digest if the message may be a repetition, and otherwise an empty digest."""
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:
             return digest if time_ms <= settled.newest else b""
