@@ -129,8 +129,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    A content replaces another one only in the same file. So the answer is None if the id before has
-    another inode or birth: then its file was copied, not rewritten.
+    The caller must compare inode and time of birth of both ids. If they differ, the file was copied
+    and not rewritten, so no content was replaced (see ledger_evidence).
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:

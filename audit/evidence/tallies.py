@@ -111,7 +111,7 @@ class TallyColumns:
 
     def _places(self, other: TallyColumns) -> Int64s | None:
         """For each tally of `other`, the place of the tally with the same agent and sender in these
-        columns. None if there is no such tally for one of them, or if an agent has so many senders
+        columns. Returns None if these columns lack such a tally, or if an agent has so many senders
         that sorting is faster than a search."""
         mine, wanted = self.table, other.table
         first = np.searchsorted(mine[AGENT], wanted[AGENT], "left")
@@ -127,8 +127,9 @@ class TallyColumns:
 
 
 class SenderIds(dict[int, SenderKey]):
-    """The key of each sender, by the ledger's id. Nobody may change the dictionary once it was
-    read."""
+    """The key of each sender, by the ledger's id. The dictionary must not change after the first
+    use of `ids` or `agent_epochs`, because their results are cached.
+    """
 
     @cached_property
     def ids(self) -> dict[SenderKey, int]:

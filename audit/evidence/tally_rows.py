@@ -153,8 +153,9 @@ def _rows_of(told: Sequence[_Told]) -> tuple[Int64s, Int64s]:
 
 
 def _by_bucket(keys: Int64s, tallies: Int64s) -> Iterator[tuple[_Key, Int64s]]:
-    """The tallies of each bucket. Copies those of one bucket after the other, because a transaction
-    may have half a million."""
+    """Yields the tallies of each bucket. Copies only the tallies of one bucket at a time, because a
+    transaction may have half a million tallies.
+    """
     order = np.lexsort(keys[::-1])
     changed = np.zeros(len(order) - 1, np.bool_)
     for row in keys:

@@ -113,8 +113,9 @@ def explain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Location(Location):
-    """words: what an agent's /health says. command: the command to run next, if the cause does not
-    determine it."""
+    """A location with additions that only this module uses. words: the reason in an agent's
+    /health. command: the command to run next, if the cause alone does not determine the command.
+    """
 
     words: str = ""
     command: NextCommand | None = None
@@ -397,9 +398,11 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
-    """If the counts of an agent and a tier differ, and the agent has not sealed the bucket, the
-    agent's counts may be missing as well as its seal. So the finding is returned with the cause for
-    which the seal is missing. Any other finding is returned unchanged."""
+    """Returns the finding, perhaps with a more precise cause. If the counts of an agent and a tier
+    differ, and the agent has not sealed the bucket, the agent's counts may be missing as well as
+    its seal. So the finding gets the cause of the missing seal. Returns any other finding
+    unchanged.
+    """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:
             if other.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT, Cause.CLOCK):

@@ -157,7 +157,9 @@ class AgentColumns:
         return len(self.agents)
 
     def places(self, agents: Int64s) -> tuple[Int64s, Bools]:
-        """For each of these agents, its place in the columns, and whether the columns have it."""
+        """Returns, for each of these agents, the agent's place in the columns, and whether the
+        columns have the agent.
+        """
         return _places(self.agents, agents)
 
     def _of_seals(self, column: npt.NDArray[np.generic], at: Int64s, else_: int) -> Int64s:
@@ -171,8 +173,9 @@ def _key(topics: Sequence[TopicEvidence]) -> tuple[int, ...]:
 
 
 def _last_usable(seals: Sequence[SealNote]) -> SealNote | None:
-    """The last of these seals, which are sorted, that says more than that the agent has the
-    topic."""
+    """Returns the last of these sorted seals that vouches for lines. Some seals only say that the
+    agent has the topic.
+    """
     return next((x for x in reversed(seals) if x.sealed_until != NEVER_SEALED), None)
 
 

@@ -76,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is the same for all topics. hosts: the states of all hosts."""
+    """The facts that are the same for all topics. hosts: the states of all hosts."""
 
     common: CommonFacts
     fleet: FleetColumns
@@ -133,8 +133,9 @@ def completeness(
 ) -> list[Completeness]:
     """Returns one answer for each topic that has this name in any cluster, and one answer for each
     topic with the rejects of such a topic. Raises UsageError for a span that is empty or has more
-    than BUCKETS_MAX buckets. known: what is the same for all topics, if it is known already. It
-    may be some seconds older than now_ms; then fewer buckets may be due."""
+    than BUCKETS_MAX buckets. known: the facts that are the same for all topics, if the caller has
+    them already. These facts may be some seconds older than now_ms; in this case, fewer buckets may
+    be due."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     topics = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     if known is None:

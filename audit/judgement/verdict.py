@@ -162,10 +162,11 @@ class Parts:
     count: the number of agents. residue: the gravest status, if accepted findings are ignored.
     acceptances: the acceptances of findings, by id. places: for each place, the sums of all agents.
     gravest: the agents that are not complete, the gravest first, at most AGENTS_SHOWN.
-    lacking: for each place that is not retired and lacks records, how many. For each agent, the
-        lack is the highest count that any place has for this agent, minus the place's own count.
-    has_remarks: whether an agent has a finding that keeps nothing from being complete: a remark, or
-        an accepted finding.
+    lacking: for each place that is not retired and lacks records, the number of lacking records.
+        For each agent, this number is the highest count that any place has for this agent, minus
+        the place's own count.
+    has_remarks: whether an agent has a remark or an accepted finding. Such findings do not keep a
+        bucket from being complete.
     """
 
     count: int

@@ -169,7 +169,9 @@ class CountColumns(Sequence[Count]):
 
 @lru_cache(maxsize=1024)
 def _ascending(count: int) -> bytes:
-    """The column `source` of counts that name each source once, in order, as most messages do."""
+    """Returns the column `source` for counts of which each has the next source, beginning with the
+    first. Most messages have this column.
+    """
     return np.arange(count, dtype=_LONG).tobytes()
 
 
