@@ -39,8 +39,9 @@ def _load_on(settings: LoaderSettings, spark: SparkRunner, feed: Feed) -> Report
 
 
 class ResidentLoader:
-    """Owns the Spark session, the feed (which has what was read from the audit topics) and the
-    schedule of the runs."""
+    """Owns the Spark session, the feed (the messages that were read from the audit topics) and the
+    schedule of the runs.
+    """
 
     def __init__(
         self,
