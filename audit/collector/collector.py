@@ -3,9 +3,9 @@ health.
 
 The main thread reads the audit topics into the ledger, judges, and publishes editions (see module
 editions). The web server's threads answer from the newest edition. A third thread looks for old
-buckets. Each thread has connections to the store of its own. Only the connections of the editions
-pass from the main thread to a thread of the web server and back; only one thread uses such a
-connection at a time.
+buckets. Each thread has its own connections to the store. Only the connections of the editions pass
+from the main thread to a thread of the web server and back; only one thread uses such a connection
+at a time.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class Editions:
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
-        """The newest edition. Waits for the first one."""
+        """The newest edition, for a `with` block. Waits until the first edition is published."""
         self._published.wait()
         while True:
             connection = self._newest

@@ -1,9 +1,9 @@
 """Stores the history of verdicts in a SQLite database, `history.db`.
 
 Only the judging thread writes. Other threads read, each through its own connection. The history
-cannot be rebuilt from the audit topics; if the file is lost, the history begins anew, and
-`since_ms` says when it began. Buckets older than `history.days` (in event time) get no rows, and
-their rows are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest ones.
+cannot be rebuilt from the audit topics; if the file is lost, a new history begins, and `since_ms`
+says when it began. Buckets older than `history.days` (in event time) get no rows, and their rows
+are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest rows.
 """
 
 from __future__ import annotations

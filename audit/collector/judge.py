@@ -206,7 +206,7 @@ class Judge:
             facts.topic.pruned.add(key)
         return look.judgement.bucket(key)
 
-    # What all verdicts give together.
+    # The sum of all verdicts.
 
     def _standing(self, evidence: Evidence, now_ms: int, looks: Mapping[Source, _Look]) -> Standing:
         for source in self._topics.keys() - looks.keys():

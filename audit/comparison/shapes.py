@@ -101,7 +101,7 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | None:
-    """Numbers of templates are strings."""
+    """Returns a number, which may also be text, because templates write numbers as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:

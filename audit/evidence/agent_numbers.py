@@ -19,7 +19,7 @@ class AgentNumbers:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._agents: Int64s = np.empty(0, np.int64)
-        """By number."""
+        """The agent ids, in the order of their numbers."""
         self._read()
 
     def of(self, agents: Int64s) -> Int64s:

@@ -121,9 +121,10 @@ class Ledger:
             )
 
     def prune(self, old: Iterable[OldBucket], before_ms: int) -> int:
-        """Deletes those of the given old buckets whose counts have not changed since they were
+        """Deletes the given old buckets, except buckets whose counts have changed since they were
         judged. For the next SENDERS_MAX senders, also deletes digests and seals of messages before
-        this time. Returns the number of deleted buckets."""
+        this time. Returns the number of deleted buckets.
+        """
         with self._writing():
             count = self._rows.prune(old)
             self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms)
@@ -219,8 +220,9 @@ class Ledger:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Runs the block as one transaction. If the transaction fails, the objects in memory are
-        made anew, because they may have ids that were rolled back."""
+        """Runs the block as one transaction. If the transaction fails, replaces the objects in
+        memory by new objects, because the old objects may have ids that were rolled back.
+        """
         try:
             with transaction(self._connection):
                 yield

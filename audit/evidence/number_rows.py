@@ -65,7 +65,8 @@ class _Settled(NamedTuple):
 
 class NumberRows:
     """Reads and writes digests. The same object serves one transaction after the other; after a
-    failed transaction, nobody may use it."""
+    failed transaction, the object must not be used any more.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -183,8 +183,9 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time at which the agent had announced all those of its ids whose content other agents
-        can have read before `heard_ms`."""
+        """Returns the time at which the agent had announced all of its ids whose content other
+        agents can have read before `heard_ms`.
+        """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))

@@ -55,7 +55,7 @@ class Block(NamedTuple):
         return cls(packed, rows[-1], min(times), max(times))
 
     def and_(self, row: Row) -> Block:
-        """The block with another seal."""
+        """Returns the block with this seal added."""
         if row.number > self.last.number:
             return self._and(row)
         return Block.of([*unpack(row.number // BLOCK, self.packed), row])

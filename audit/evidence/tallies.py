@@ -8,7 +8,7 @@ its record expired.
 
 A bucket of a large fleet has a tally for each agent and tier, tens of thousands in all. So the
 ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` turns columns into
-values when somebody asks for values.
+values only when they are needed.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class SenderIds(dict[int, SenderKey]):
 
 class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):
     """The tallies of one bucket as values: for each agent, the tally of each sender. The values of
-    an agent are made only when somebody asks for them.
+    an agent are made only when they are read.
 
     columns: the same tallies as columns. senders: the key of each sender, by the ledger's id.
     filtered: for each agent and sender (the ledger's id), the records that rules left out, sorted

@@ -61,7 +61,7 @@ class _Told(NamedTuple):
 
 class TallyRows:
     """Changes the tallies in one transaction. The same object serves one transaction after the
-    other; after a failed transaction, nobody may use it."""
+    other; after a failed transaction, the object must not be used any more."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -11,8 +11,10 @@ from skidway.audit.topic.messages import Tier
 
 
 def is_bad(verdict: BucketVerdict) -> bool:
-    """Whether somebody should look at the bucket: it should be complete by now, or it is lost, or
-    it has a warning; and nobody accepted it."""
+    """Returns whether somebody should look at the bucket, because it should be complete by now but
+    is not, because it is lost, or because it has a warning. Findings and warnings that a person
+    accepted do not count.
+    """
     return verdict.is_overdue or verdict.is_warned
 
 

@@ -42,7 +42,7 @@ _MOST = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes [first, end) of a file; end is None if nobody knows where they end."""
+    """Bytes [first, end) of a file; end is None if it is not known where the bytes end."""
 
     first: int
     end: int | None

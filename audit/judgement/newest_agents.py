@@ -49,8 +49,9 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """Those of the agents that were alive at the same time as another of these agents. All `agents`
-    have the same host name."""
+    """Returns the agents that were alive at the same time as another one of `agents`. All `agents`
+    have the same host name.
+    """
     here = set(agents)
     if len(here) < 2:
         return set()

@@ -179,7 +179,7 @@ class Parts:
 
     @classmethod
     def of(cls, agents: Sequence[AgentVerdict]) -> Parts:
-        """What these agents give together."""
+        """Sums up the verdicts on these agents."""
         acceptances: dict[int, Acceptance] = {}
         counted: dict[Place, list[Sums]] = {}
         for verdict in agents:
@@ -231,8 +231,8 @@ class BucketVerdict:
     a short verdict only on the gravest agents. known_parts: the sum of the verdicts on all agents,
     if it was computed without a verdict on each agent.
 
-    Sums over all agents are computed when somebody first asks for them, and then cached in the
-    object, because a standing and a page ask several times. So this class has no slots."""
+    Sums over all agents are computed at the first use, and then cached in the object, because a
+    standing and a page use them several times. So this class has no slots."""
 
     source: Source
     bucket: int
@@ -247,7 +247,7 @@ class BucketVerdict:
 
     @cached_property
     def parts(self) -> Parts:
-        """What all agents give together."""
+        """The sum of the verdicts on all agents."""
         return Parts.of(self.agents) if self.known_parts is None else self.known_parts
 
     def short(self) -> BucketVerdict:

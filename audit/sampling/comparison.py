@@ -63,7 +63,7 @@ class Compared:
 
     @property
     def compared(self) -> int:
-        """How many lines were compared."""
+        """How many rows and records were compared."""
         return self.rows + self.records
 
     def add(self, other: Compared) -> None:

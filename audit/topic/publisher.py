@@ -77,12 +77,13 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster refuses an audit message for good. The outbox still has the message."""
+    """The cluster refuses an audit message permanently. The outbox still has the message."""
 
 
 class Publisher:
-    """Sends the messages of an outbox. Only one thread may use a publisher, and nobody else may use
-    its producer."""
+    """Sends the messages of an outbox. Only one thread may use a publisher, and no other code may
+    use its producer.
+    """
 
     def __init__(
         self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock

@@ -1,8 +1,9 @@
 """The page of loads: what the audit knows about each output and topic.
 
-The loader tells the audit how many records of which offsets became rows and, in notes, the rows,
-files and duration of each load that read records. The audit keeps the notes of the newest loads.
-`skidway load history` has all loads, including loads that replaced files.
+With its deltas, the loader reports to the audit how many records of which offsets became rows. With
+notes, it reports the rows, files and duration of each load that read records. The audit keeps the
+notes of the newest loads. `skidway load history` has all loads, including loads that replaced
+files.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def overview(facts: Facts, unit: str, until: int | None) -> Overview:
 
 
 def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, Any]:
-    """The same for programs."""
+    """The first page for programs."""
     found = overview(facts, unit, until)
     newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
     return {

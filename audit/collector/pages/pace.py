@@ -138,5 +138,5 @@ def _age_s(bucket: int, time_ms: int) -> float:
 
 
 def _percentile(found: Sequence[float], share: float) -> float | None:
-    """The nearest rank."""
+    """Returns a quantile, by the nearest rank."""
     return found[min(int(share * len(found)), len(found) - 1)] if found else None

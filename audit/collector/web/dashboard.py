@@ -138,7 +138,7 @@ class Dashboard:
         tables = [*found.tables, found.grid.table()]
         return answers.csv(tables, request.query_params.get("table"))
 
-    # The rooms.
+    # Pages of tables: topics, hosts and others.
 
     def _room(self, name: str, tables: Callable[[Request, Facts], Sequence[Table]]) -> list[Route]:
         def page(request: Request) -> Response:
@@ -336,7 +336,7 @@ class Dashboard:
             history_answers.answer(self._history, request.query_params, known, now_ms)
         )
 
-    # What all answers have.
+    # The parts that all answers have.
 
     def _facts(self) -> Facts:
         kept = self._edition.kept
