@@ -42,7 +42,9 @@ class Arrival(NamedTuple):
 
 
 class Arrivals:
-    """The table of one connection. began_ms: when the collector started."""
+    """Reads and writes the table of arrivals over one connection. began_ms: when the collector
+    started.
+    """
 
     def __init__(self, database: sqlite3.Connection, began_ms: int) -> None:
         self._database = database

@@ -4,13 +4,13 @@ its answers from editions.
 The judging thread publishes an edition after each step. The edition has the judge's evidence and
 standing, and a connection that sees the store as it was in this step. So counts that an answer
 reads later belong to the same moment. Each answer is made from one edition. So an answer agrees
-with the standing. It need not read the evidence of all senders again, or search again for the
+with the standing, and need not read the evidence of all senders again, or search again for the
 newest agents and seals.
 
 Publishing never waits for an answer. There are two connections. If an answer still uses the older
 edition, the next edition gets the other connection. If both connections are in use, the step's
 edition is not published. While no answer uses an older edition, SQLite can reuse its write-ahead
-log, because no connection reads from it.
+log, because no connection needs an older state.
 """
 
 from __future__ import annotations
@@ -135,14 +135,14 @@ class Edition:
         )
 
     def known(self, evidence: Evidence) -> Known:
-        """Returns everything that the judgements of all topics share, with evidence that this
-        edition returned.
+        """Returns everything that the judgements of all topics share. The result contains
+        `evidence`, which this edition must have returned.
         """
         return Known(self.common(evidence), self.step.fleet, self.step.hosts)
 
     def common(self, evidence: Evidence) -> CommonFacts:
-        """Returns the facts that the judgements of all topics share, with evidence that this
-        edition returned.
+        """Returns the facts that the judgements of all topics share. The result contains
+        `evidence`, which this edition must have returned.
         """
         found = copy.copy(self.step.common)
         found.evidence = evidence

@@ -55,7 +55,7 @@ class BucketHistory:
 
     @property
     def left_out(self) -> int:
-        """How many rows after the first were deleted."""
+        """How many rows were deleted. All of them came after the first row."""
         return self.rows[-1].revision - len(self.rows)
 
 

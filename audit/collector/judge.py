@@ -7,8 +7,8 @@ standing is the same as if the step had judged every bucket. If the time is too 
 leaves buckets for the next step: first the buckets that are too young to be due, then the oldest
 buckets. Every second step begins with the buckets that have waited longest. So every bucket is
 judged in the end, even if evidence that concerns all buckets changes again and again. The standing
-contains the number of hours that have buckets that were never judged. While the ledger is being
-rebuilt, nothing is judged.
+contains the number of hours with buckets that were never judged. While the ledger is being rebuilt,
+nothing is judged.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ STALE_MAX = 2_000
 """A step considers at most this many buckets of each topic."""
 
 NOTED_AGENTS_MAX = 50_000
-"""Verdicts are passed to `note` in groups; a group ends after the verdict with which it has more
-than this many agents.
+"""Verdicts are passed to `note` in groups. A group ends when its verdicts have more than this many
+agents together.
 """
 
 Note = Callable[[Sequence[BucketVerdict], int], None]

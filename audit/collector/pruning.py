@@ -47,9 +47,9 @@ accepted them."""
 
 PAUSE_S = 10.0
 CLOCK_S = 600.0
-"""The thread computes at this interval, in seconds, before which time buckets are old. The first
-time is this long after the start of the collector, because by then the collector knows whether its
-own clock is right.
+"""At this interval, in seconds, the thread computes the time before which buckets are old. It does
+this for the first time when this interval has passed since the start of the collector, because by
+then the collector knows whether its own clock is right.
 """
 
 SHARE = 20
@@ -111,8 +111,8 @@ class OldBuckets:
         return True
 
     def _before_ms(self) -> int:
-        """The time before which all buckets are old. By the clocks of the senders, these buckets
-        must be old, too, so that no bucket is deleted only because the audit's clock is ahead.
+        """Returns the time before which all buckets are old, both by the audit's clock and by the
+        senders' clocks. So no bucket is deleted only because the audit's clock is ahead.
         """
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())

@@ -49,8 +49,9 @@ class HostRisk:
 class TierRisk:
     """The records of a topic that tiers lack, in the newest buckets. tiers: the tiers that have
     lacked records for longest, in the order of tiers. records, bytes: what the tier with the most
-    missing records lacks. holder: the last place before the first of these tiers that has records.
-    loss_ms: when the oldest missing record expires at `holder`; None if this is not known.
+    missing records lacks. holder: the last place with records, among the places before the first of
+    these tiers. loss_ms: when the oldest missing record expires at `holder`; None if this is not
+    known.
     """
 
     source: Source
@@ -123,7 +124,7 @@ def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> 
 
 
 def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
-    """Returns how many records and bytes fewer a tier has than an earlier tier."""
+    """Returns how many records and bytes of the earlier tiers a tier lacks."""
     before, here = [(0, 0)], []
     for place, sums in verdict.places().items():
         counted = (0, 0) if sums is None else (sums.count, sums.bytes)

@@ -87,8 +87,9 @@ class TopicBuckets:
 
     def keep(self, counted: set[BucketId], lossy: Iterable[BucketId]) -> None:
         """Sets the topic's buckets: deletes the rows of all other buckets, and adds rows for new
-        buckets. counted: the buckets in which anything was counted; a new set object if they have
-        changed. lossy: the buckets in which an agent declared a loss."""
+        buckets. counted: the buckets in which anything was counted. If these buckets have changed,
+        the caller must pass a new set object. lossy: the buckets in which an agent declared a
+        loss."""
         keys = counted, frozenset(lossy)
         if keys[0] is self._kept[0] and keys[1] == self._kept[1]:
             return

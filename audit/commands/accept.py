@@ -205,8 +205,8 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """Returns the bucket's name and status, with the reasons that the report shows. If `is_whole`
-    is true, returns all reasons.
+    """Returns the bucket's name and status, and its reasons: all reasons if `is_whole` is true,
+    otherwise only the reasons that the report shows.
     """
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"

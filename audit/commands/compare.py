@@ -73,7 +73,8 @@ def _compare(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     with connect(args) as client:
         ranges, is_whole = _ranges(client, args.topic, since_ms)
-        files = list(_files(args.files))  # after the topic's ends, so that no line is missing
+        # The files are read after the ends of the partitions, so they have the line of each record.
+        files = list(_files(args.files))
         records = Records(args.host or None, [each.path for each in files])
         _read(client, ranges, shape, records)
     result = matching.compare(files, records, is_whole=is_whole)

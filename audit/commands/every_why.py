@@ -26,7 +26,7 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 
 
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
-    """Prints the buckets. Returns the exit status, which is 1 if there is such a bucket."""
+    """Prints the buckets. Returns the exit status, which is 1 if a bucket was printed."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)

@@ -40,7 +40,7 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""The kinds of the lines of some causes. All other lines are missing."""
+"""The kind of the line for some causes. For all other causes, the line is missing."""
 _RECORD_COLUMN = "line"
 
 
@@ -151,7 +151,8 @@ def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
 
 def _value_at(client: Client, tp: TopicPartition, offset: int) -> Any:
     """The value of the first record from an offset on, as an array of one value; None if the log
-    has none."""
+    has no such record.
+    """
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset
     begin = max(first, offset)

@@ -237,8 +237,8 @@ class _Join:
                     break
 
     def _join(self, keys: Array, lines: Array, record_keys: Array, records: Array) -> None:
-        """Gives each record a line with the same key and a fitting path: the first such line
-        without a record or, if all such lines have records, the first such line.
+        """Joins each record with a line that has the same key and a fitting path. Chooses the first
+        of these lines that has no record yet. If all of them have records, chooses the first line.
         """
         if not len(keys) or not len(record_keys):
             return

@@ -75,7 +75,7 @@ class Announced:
 
 def _trigger(table: str, columns: Sequence[str], event: str) -> str:
     """Returns the statement that creates a trigger. The trigger ignores updates that change no
-    value. These are most updates, because agents repeat their announcements.
+    value. Most updates are of this kind, because agents repeat their announcements.
     """
     row = "old" if event == "DELETE" else "new"
     condition = ""

@@ -170,9 +170,10 @@ class Ledger:
         return True
 
     def rebuild(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Notes that these partitions are read from their beginnings. Until the ledger has reached
-        these offsets, it has only a part of the evidence, and nothing is judged. The ledger does
-        not wait for a partition whose offset is 0."""
+        """Notes that these partitions are read from their beginnings. ends: the offset that the
+        ledger must reach in each partition. Until then, it has only a part of the evidence, and
+        nothing is judged. The ledger does not wait for a partition whose offset is 0.
+        """
         with transaction(self._connection):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO rebuild VALUES (?, ?, ?)",
@@ -186,8 +187,9 @@ class Ledger:
         return {TopicPartition(*row) for row in rows}
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forgets up to which offsets these deleted partitions were read. The evidence from their
-        messages stays."""
+        """Deletes the positions of these partitions, which were deleted in the cluster. The
+        evidence from their messages stays.
+        """
         keys = [(tp.topic, tp.partition) for tp in partitions]
         with transaction(self._connection):
             for table in ("rebuild", "positions"):

@@ -288,7 +288,9 @@ class Rows:
         )
 
     def _take_sample_result(self, message: SampleResult, value: bytes) -> None:
-        """Keeps the newest result of a topic, output and day, as long as it has differences."""
+        """Stores the newest result of a topic, output and day if it has differences. If it has
+        none, deletes the stored result.
+        """
         key = self._source(message.source), message.name
         if message.differing:
             insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"

@@ -8,8 +8,8 @@ thousands of such messages, so the ledger notices it nevertheless.
 Format of the column `digests`: 8 bytes with a bit for each number of the block, least byte first,
 then the digests of the numbers whose bits are set, in ascending order. Senders send their numbers
 in ascending order, so most new digests are appended. `newest` is the latest time of a message of
-the block, by the sender's clock. The block comes first in the primary key, so the rows that senders
-of the same age change are near to each other on disk.
+the block, by the sender's clock. The block comes first in the primary key. Senders of the same age
+send about the same numbers, so the rows that they change are near to each other on disk.
 
 Full blocks of old messages are *settled*: the ledger deletes their digests, and only stores the
 number below which all numbers are settled, and the latest time of these messages. A message with a
@@ -141,8 +141,9 @@ class NumberRows:
 
 
 def first_missing(connection: sqlite3.Connection, sender: int, first: int) -> int:
-    """The least missing number of this sender above `first`, which is the number of one of its
-    messages."""
+    """Returns the sender's least missing number above `first`. first: the number of a message that
+    has arrived.
+    """
     row = connection.execute("SELECT below FROM settled WHERE sender = ?", (sender,)).fetchone()
     block, index = divmod(first if row is None else max(first, row[0]), BLOCK)
     while True:

@@ -103,7 +103,7 @@ def delete_seals(connection: sqlite3.Connection, producers: Sequence[str], befor
 
 
 def pruned(connection: sqlite3.Connection, source: int, window: Window) -> Iterator[BucketId]:
-    """The buckets of a source in this window that were deleted."""
+    """Yields the deleted buckets of a source in this window."""
     rows = connection.execute(
         "SELECT bucket_ms, place, buckets FROM pruned WHERE source = ?1"
         " AND place BETWEEN ?2 / bucket_ms / ?4 - 1 AND ?3 / bucket_ms / ?4 + 1",

@@ -139,8 +139,9 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether the times of birth fail to show which of these notes belong to the same file. All of
-    the notes have the same first bytes."""
+    """Returns whether a note has no time of birth, so that times of birth do not show which of
+    these notes belong to the same file. All of the notes have the same first bytes.
+    """
     return any(note.born_ns is None for note in notes)
 
 
@@ -152,8 +153,8 @@ def rereadings(
     """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
     announced it.
 
-    began: returns the time (ms) of an agent's first message, or None if this message is gone.
-    last_heard: returns the time (ms) of an agent's last message.
+    began: a function that returns the time (ms) of an agent's first message, or None if this
+    message is gone. last_heard: a function that returns the time (ms) of an agent's last message.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()

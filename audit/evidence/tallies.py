@@ -29,8 +29,9 @@ from skidway.audit.topic.messages import Tier
 Int64s = npt.NDArray[np.int64]
 
 BucketId = tuple[int, int]
-"""The start and the size of a bucket in ms. The counts of tiers with buckets of different sizes are
-never equal."""
+"""The start and the size of a bucket in ms. If two tiers have buckets of different sizes, the audit
+never finds their counts equal.
+"""
 
 AGENT, SENDER, COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, FIRST, LAST, LINKS = range(10)
 """The rows of the table: the agent, the ledger's id of the sender, and the fields of a `Tally`."""

@@ -254,10 +254,11 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """If all programs of the topic's cluster are silent: the host on which to look for the
-        reason, which is the host of the newest counter of mirrored topics. Otherwise "". The
-        cluster must have a counter, and the counter must be silent, because a single silent agent
-        means only a silent host."""
+        """Returns the host on which to look for the reason if all programs of the topic's cluster
+        are silent, and otherwise "". This is the host of the newest counter of mirrored topics. The
+        programs must include a counter, because a single silent agent means only that its host is
+        silent.
+        """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
         if not any(key.tier is Tier.BROKER for key in own):

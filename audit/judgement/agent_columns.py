@@ -29,7 +29,9 @@ from skidway.audit.topic.seal_columns import NEVER_SEALED
 Bools = npt.NDArray[np.bool_]
 
 NEVER: Final = -(1 << 62)
-"""Earlier than every time. An agent without a seal counts as if it had sealed up to this time."""
+"""A time that is earlier than all others. An agent without a seal counts as if it had sealed up to
+this time.
+"""
 
 EVER: Final = 1 << 62
 

@@ -153,7 +153,7 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records fewer it has than the place with the
+        """For each place that is not retired, how many fewer records it has than the place with the
         most records, summed up over the agents; see Parts.lacking.
         """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}

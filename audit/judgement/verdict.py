@@ -98,8 +98,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The counts of two places that must be equal and are not. first: the place whose counts the
-    others must have. found is None if the place never reported the topic."""
+    """The counts of two places, which must be equal but are not. first: the place with which the
+    other places are compared. found is None if the place never reported the topic.
+    """
 
     first: Place
     expected: Sums

@@ -15,6 +15,6 @@
     search      finds topics, hosts, senders and reasons by text
 
 The pages take verdicts from the standing (the last verdicts on all buckets), which the collector's
-thread has made. Only the page of a bucket and the list of buckets make verdicts when they are asked
-for: on at most PAGE_BUCKETS buckets of one topic, or on the newest buckets of all topics.
+thread has made. Only the page of a bucket and the list of buckets make verdicts themselves: on at
+most PAGE_BUCKETS buckets of one topic, or on the newest buckets of all topics.
 """

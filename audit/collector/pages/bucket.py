@@ -27,7 +27,7 @@ AGENTS_SHOWN = 100
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of the flow. count: None if the place never reported the topic. short: how many
-    records fewer this place has than the place with the most records. latency: how long after the
+    fewer records this place has than the place with the most records. latency: how long after the
     bucket's end this place first had all records, in words; "" if the place lacks records, or if
     the time is not known.
     """
@@ -221,7 +221,7 @@ def _place_title(place: Place, places: Sequence[Place]) -> str:
 
 
 def filtered_table(verdict: BucketVerdict) -> Table:
-    """A row for each rule of the agents that left out records."""
+    """A row for each rule by which agents left out records."""
     return Table(
         "filtered",
         "Left out by rules of the agents",

@@ -16,9 +16,7 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table on the first page shows at most this many rows. The page of the table's own subject shows
-all rows.
-"""
+"""A table on the first page shows at most this many rows. All its rows are on another page."""
 
 
 @dataclass(frozen=True, slots=True)

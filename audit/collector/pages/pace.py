@@ -2,10 +2,11 @@
 bucket is that is not complete yet (lag).
 
 The freshness of a bucket is the time from its end to the moment at which the collector first found
-it complete, according to the history. The pace of a topic has quantiles of the freshness of the
-last day's buckets. The lag of a topic is 0 while all of its buckets are complete or accepted, so a
-topic to which nobody writes has no lag. The lag at an earlier moment is computed from the history.
-It is the age, at that moment, of the oldest bucket that was first complete after that moment.
+it complete, according to the history. The pace of a topic consists of quantiles of the freshness of
+the last day's buckets. The lag of a topic is 0 while all of its buckets are complete or accepted,
+so a topic to which nobody writes has no lag. The lag at an earlier moment is computed from the
+history. It is the age, at that moment, of the oldest bucket that was first complete after that
+moment.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ Order = tuple[bool, int]
 
 
 def table(facts: Facts) -> Table:
-    """Returns the rows of what is at risk, in the order that the module's text describes."""
+    """Returns the rows of what is at risk, in the order that the module's docstring describes."""
     found = [*_tier_rows(facts), *_host_rows(facts)]
     found.sort(key=lambda x: x[0])
     rebuilding = facts.evidence.rebuilding

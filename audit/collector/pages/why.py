@@ -53,7 +53,9 @@ def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...
 
 
 def accepted(verdict: BucketVerdict) -> tuple[str, ...]:
-    """The findings and warnings that people accepted, with their names and reasons."""
+    """The findings and warnings that people accepted, with the names and reasons of these
+    people.
+    """
     return tuple(dict.fromkeys(x.words for x in _findings(verdict) if x.acceptance is not None))
 
 

@@ -57,8 +57,8 @@ EXPLAINED_MAX = 300
 """The page and the JSON of a bucket explain the findings of at most this many hosts, the gravest
 first."""
 AGENTS_FEW = 1_000
-"""If the topics of a list of buckets have more than this many agents, the list has only as many
-buckets as the standing has verdicts on. These verdicts need not be made again.
+"""If the topics of a list of buckets have more than this many agents, the list has only
+NEWEST_BUCKETS buckets, because the standing already has short verdicts on these.
 """
 COMPLETIONS_MAX = 100_000
 FOUND_MAX = 200
