@@ -31,8 +31,8 @@ class Expectation:
             sent records to it.
         agents: the agents that must have sealed the topic, even if they sent nothing. For a host
             that the roster names, these are the host's newest agents (newest_agents).
-        replaced: the other agents of such a host, each with a time (ms, by the host's clock). The agent
-            may have left lines unread that were written before this time.
+        replaced: the other agents of such a host, each with a time (ms, by the host's clock). The
+            agent may have left lines unread that were written before this time.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
     contains both topics. If an agent seals the new topic, it has delivered all lines for the old

@@ -149,8 +149,9 @@ def _is_in(columns: Mapping[str, Int64s], span: Span) -> Bools:
 
 
 def _form(arrow: pa.DataType) -> object:
-    """Returns a form of a type that is equal for two types that count as the same. The form leaves
-    out the names of items and whether parts may be null, because files do not keep these.
+    """Returns a value for a type. If two types count as the same type, their values are equal. The
+    value leaves out the names of items, and whether parts may be null, because files do not keep
+    these.
     """
     if pa.types.is_dictionary(arrow):
         return _form(arrow.value_type)

@@ -124,9 +124,9 @@ def results(
 
     earlier: the newest results so far. If a line differed earlier and was not compared this time,
     it still counts as differing. If this run could not read all files, it may have missed rows of
-    any line, so all earlier differences stay that this run did not find again. Earlier results may
-    also count differences that they do not list. If this run could not compare all lines, these
-    differences stay, too.
+    any line, so all earlier differences stay. Earlier results may also count differences that they
+    do not list. If this run could not read all files or compare all lines, these differences stay,
+    too.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):

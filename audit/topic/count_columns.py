@@ -169,8 +169,8 @@ class CountColumns(Sequence[Count]):
 
 @lru_cache(maxsize=1024)
 def _ascending(count: int) -> bytes:
-    """Returns the column `source` for counts of which each has the next source, beginning with the
-    first. Most messages have this column.
+    """Returns the column `source` for counts that each have their own source, in order: 0, 1, 2 ...
+    Most messages have this column.
     """
     return np.arange(count, dtype=_LONG).tobytes()
 

@@ -197,7 +197,7 @@ def newest_own(
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
     """Raises StateRefused if the newest published message is newer than the program's own state.
 
-    `state` says which state this is and where it is stored, for the error message.
+    state: a name for the program's state and the place where it is stored, for the error message.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return

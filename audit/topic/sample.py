@@ -80,8 +80,10 @@ def record_of(sample: Sample) -> dict[str, Any]:
 
 
 def sample_of(record: dict[str, Any], time_ms: int) -> Sample:
-    """The sample that a record of the schema Sample contains. Raises ValueError if it has not as
-    many sums as positions, or if its period does not begin in the years 1970 to 9999."""
+    """The sample that a record of the schema Sample contains. Raises ValueError if the number of
+    sums differs from the number of positions, or if the period does not begin in the years 1970 to
+    9999.
+    """
     if not 0 <= record["period"] < DAYS_END_MS:
         raise ValueError(f"{record['period']} is no time")
     parts = tuple(_part(each) for each in record["parts"])

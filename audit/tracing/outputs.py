@@ -32,8 +32,10 @@ _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 
 @dataclass(slots=True)
 class LoadedTopic:
-    """A topic of an output. ends: by partition, the offset up to which it is loaded. files: the
-    committed files of rows and rejects. unread: files that a search could not read, and why."""
+    """A topic of an output. ends: by partition, the offset up to which the partition is loaded.
+    files: the committed files of rows and rejects. unread: files that a search could not read, and
+    why.
+    """
 
     output: Output
     name: str
