@@ -57,8 +57,8 @@ class ResidentLoader:
         self._runs, self._problem = 0, ""
 
     def run(self) -> None:
-        """Does runs until the program is asked to end. A run begins `every_s` seconds after the
-        previous run began. If the previous run took longer, the next run begins as soon as the
+        """Makes runs until a signal asks the program to end. A run begins `every_s` seconds after
+        the previous run began. If the previous run took longer, the next run begins as soon as the
         previous run has ended. Raises ConfigurationRefused.
 
         Tells the service manager at once that the program is ready. The program does not wait for
