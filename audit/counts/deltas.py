@@ -123,9 +123,9 @@ def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
 
 
 def _bytes_at_most(part: _Part, counted: Collection[Source]) -> int:
-    """Returns a number of bytes that the part needs at most in a message. counted: the source
-    topics that earlier counts of the same message have named already. A message names each source
-    topic of its counts only once.
+    """Returns an upper bound for the number of bytes that the part takes in a message. counted: the
+    source topics that earlier counts of the same message have named already. A message names each
+    source topic of its counts only once.
     """
     if isinstance(part, Count):
         filtered = sum(4 * _LONG_BYTES + 4 * len(x.rule) for x in part.filtered)

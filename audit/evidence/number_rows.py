@@ -3,7 +3,7 @@
 A digest has 4 bytes, which depend on the CRC-32 and the CRC-32C of the encoded message. No attacker
 chooses messages to get equal digests. If two different messages have the same number, the ledger
 fails to notice this in one of four billion cases. A sender that was copied or restored sends
-thousands of such messages, so the ledger notices it nevertheless.
+thousands of such messages, so the ledger still notices the copy.
 
 Format of the column `digests`: 8 bytes with a bit for each number of the block, least byte first,
 then the digests of the numbers whose bits are set, in ascending order. Senders send their numbers

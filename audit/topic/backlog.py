@@ -72,9 +72,9 @@ class Backlog:
 
 
 def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
-    """Returns a sort key. A file or topic with a known time of loss comes before a file or topic
-    without. If the times of loss are equal or not known, the older bytes come first. If these times
-    are equal, too, the larger number of bytes comes first.
+    """Returns a sort key. Files or topics with a known time of loss come first, in the order of
+    this time, and all others follow. If two times of loss are equal, or both are unknown, the older
+    bytes come first. If these are equally old, the larger number of bytes comes first.
     """
     return (
         found.loss_ms is None,

@@ -34,8 +34,8 @@ stores each line that it finds.
 @dataclass(frozen=True, slots=True)
 class FindQuestion:
     """The lines to find: lines of a host with this text and with event times in [since_ms,
-    until_ms). paths: the files on the machine of the command that are searched, even if `host` is
-    another host. limit: at most this many lines are shown."""
+    until_ms). paths: the files to search on the machine on which the command runs, even if `host`
+    is another host. limit: at most this many lines are shown."""
 
     text: str
     host: str

@@ -20,8 +20,9 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def avro_name(text: str) -> str:
-    """Returns a valid name that is similar to `text`. Replaces each character that a name must not
-    have by `_`, and puts `_` before a leading digit."""
+    """Returns a valid name that is similar to `text`. Replaces each character that is not allowed
+    in a name by `_`, and puts `_` before a leading digit.
+    """
     made = _NO_NAME.sub("_", text)
     return made if made and not made[0].isdigit() else f"_{made}"
 

@@ -115,9 +115,8 @@ def _tier_row(facts: Facts, found: TierRisk) -> Row:
 
 
 def _backlog_row(facts: Facts, found: HostRisk) -> Row:
-    """Returns the row of a topic with unsafe bytes on a host. If the collector has no newer message
-    of the host, the host may have more unsafe bytes by now, so the number of bytes gets the sign
-    "≥".
+    """Returns the row of a topic with unsafe bytes on a host. If the host is silent or behind, it
+    may have more unsafe bytes by now, so the number of bytes gets the sign "≥".
     """
     topic, state = found.topic, found.host
     since = topic.oldest_ms
