@@ -209,7 +209,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
     """Returns the smallest set of names that must move to turn the order `before` into the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # ends[n]: the lowest last rank of n + 1 names in rising order
+    ends: list[int] = []  # ends[n]: the lowest rank at which n + 1 names in rising order end
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

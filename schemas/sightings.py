@@ -1,9 +1,9 @@
 """Finds which schema ids occur in the newest records of topics, which agents wrote these records,
 and when the newest record with each id was written.
 
-The 5 bytes before a key or a value say with which schema it was written. A record of one of our
-agents also says which agent wrote it. So an id that is found here is in use. An id that is not
-found may be in use too, because a program that writes nothing leaves no trace in a topic.
+The 5 bytes before a key or a value say with which schema the key or value was written. A record of
+one of our agents also says which agent wrote it. So an id that is found here is in use. An id that
+is not found may be in use too, because a program that writes nothing leaves no trace in a topic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Addresses of parts of answers that are too large for one answer."""
+"""Makes the addresses of the parts of a long list that does not fit into one answer."""
 
 from __future__ import annotations
 

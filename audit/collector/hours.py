@@ -105,8 +105,9 @@ class Hours:
 
 
 def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
-    """The hours that may have lines of a declared loss. The judgements of buckets do not show all
-    of these hours, because a bucket without counts has no judgement."""
+    """Returns the hours that may have lines of a declared loss. The verdicts on buckets do not show
+    all of these hours, because a bucket without counts has no verdict.
+    """
     names = with_rejects([topic])
     evidence = edition.evidence(NO_BUCKETS, topics_named(names))
     judgements = [

@@ -38,7 +38,7 @@ Name = tuple[str, str]
 is several sources."""
 
 Labels = tuple[str, ...]
-"""The values of a metric's labels: the cluster, the topic, and those of the further labels."""
+"""The values of a metric's labels: the cluster, the topic, and the values of the other labels."""
 
 _BUCKETS = Gauge(
     "skidway_audit_buckets", "All buckets in which anything was counted, per verdict.", ["verdict"]
@@ -124,7 +124,7 @@ def tell_topics(found: Standing, evidence: Evidence) -> None:
 
 
 def tell_risks(hosts: Iterable[HostRisk], tiers: Iterable[TierRisk], now_ms: int) -> None:
-    """What is at risk, and when it is lost."""
+    """Sets how many bytes and records are at risk, and when they will be lost."""
     _RISKS.families = list(_of_risks(hosts, tiers, now_ms))
 
 
@@ -162,7 +162,9 @@ def tell_pruned(buckets: int) -> None:
 
 
 class _Families(Collector):
-    """Yields what was told last. A scrape sees one judgement, and never parts of two."""
+    """Yields the metrics of the values that were set last. A scrape sees one judgement, and never
+    parts of two judgements.
+    """
 
     def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
         self.families = list(families)
@@ -229,8 +231,9 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
-    """The time in ms before which all buckets of the topics with one name are complete. If the
-    first bucket is overdue, the start of this bucket."""
+    """Returns the time in ms before which all buckets of the topics with one name are complete. If
+    the first bucket is overdue, returns the start of this bucket.
+    """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]
     if not waiting:
@@ -259,8 +262,9 @@ def _filtered(lines: Mapping[Name, Sequence[TopicStanding]]) -> dict[Labels, int
 
 
 def _of_losses(evidence: Evidence) -> Iterator[GaugeMetricFamily]:
-    """The ranges of files that agents declared lost or uncertain, including those that people
-    accepted."""
+    """Yields the metrics of the ranges of files that agents declared lost or uncertain. Ranges that
+    people accepted count, too.
+    """
     ranges: Counter[Labels] = Counter()
     sizes: Counter[Labels] = Counter()
     for source, topic in evidence.topics.items():
@@ -328,7 +332,9 @@ def _reason(words: str) -> str:
 def _with_reasons_bounded(
     found: Mapping[Labels, int], ranges: Counter[Labels]
 ) -> dict[Labels, int]:
-    """Keeps the most frequent reasons, and adds up all others as one."""
+    """Keeps the values of the most frequent reasons, and adds up the values of all other reasons
+    under one reason.
+    """
     frequency: Counter[str] = Counter()
     for key, count in ranges.items():
         frequency[key[-1]] += count
@@ -342,7 +348,7 @@ def _with_reasons_bounded(
 def _family(
     name: str, words: str, values: Mapping[Any, int | None], *labels: str, scale: int = 1
 ) -> GaugeMetricFamily:
-    """Makes a family of the metrics of topics. A value of None has no sample."""
+    """Makes a family of the metrics of topics. A value that is None gets no sample."""
     made = GaugeMetricFamily(name, words, labels=["cluster", "topic", *labels])
     for key, value in values.items():
         if value is not None:

@@ -1,6 +1,7 @@
-"""Reads the first line that is missing, doubled or different, where it can still be read: from the
-file, if the command runs on the file's host, or from the log of the brokers that the command
-reads."""
+"""Reads the first line that is missing, doubled or different, if the line can still be read. If the
+command runs on the file's host, it reads the line from the file. Otherwise it reads the line from
+the log of the brokers.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +31,24 @@ from skidway.schemas.topic_reading import read_ranges
 TEXT_BYTES_MAX = 4_096
 NAMES_MAX = 10_000
 READ_MAX = 3
-"""The command reads lines for at most this many explanations, because each line may take a wait for
-brokers."""
+"""The command reads lines from brokers for at most this many explanations, because each read may
+have to wait for the brokers.
+"""
 
 _KINDS = {
     Cause.READ_TWICE: "doubled",
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""The kinds of the lines of some causes. All other lines are missing."""
+"""The kind of the line for some causes. For all other causes, the line is missing."""
 _RECORD_COLUMN = "line"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstLine:
-    """A line. kind: missing, doubled or differing. where: `path` and byte, or topic, partition and
-    offset, in words."""
+    """A line. kind: missing, doubled or differing. where: in words, path and byte, or topic,
+    partition and offset.
+    """
 
     kind: str
     where: str
@@ -57,9 +60,9 @@ class FirstLine:
 
 
 class FirstLines:
-    """Reads the first lines of several explanations, and at most READ_MAX of them from brokers.
-    inodes: the inodes of files with losses, and with lines
-    that differ, by agent and file id."""
+    """Reads the first line of each explanation, and at most READ_MAX lines from brokers. inodes:
+    the inodes of the files that have losses or lines that differ, by agent and file id.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,9 @@ class FirstLines:
         self._left = READ_MAX
 
     def of(self, source: Source, found: Explanation) -> FirstLine | None:
-        """The first line of one explanation; None if nobody can read it here."""
+        """Returns the first line of one explanation, or None if the command cannot read it on this
+        host.
+        """
         kind = _KINDS.get(found.cause, "missing")
         if found.path and found.ranges and found.host == self._here:
             inode = self._inodes.get((found.agent or 0, found.file or 0))
@@ -90,7 +95,9 @@ class FirstLines:
             return None
 
     def _of_log(self, source: Source, found: Explanation, kind: str) -> FirstLine | None:
-        """The record at the first of the offsets, in the topic or in its mirror."""
+        """Returns the record at the first offset of the explanation, from the topic or from its
+        mirror.
+        """
         wanted = found.offsets[0]
         with options.client_of(self._args, self._settings) as client:
             names = [f"{source.cluster}.{source.topic}", source.topic]
@@ -144,7 +151,8 @@ def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
 
 def _value_at(client: Client, tp: TopicPartition, offset: int) -> Any:
     """The value of the first record from an offset on, as an array of one value; None if the log
-    has none."""
+    has no such record.
+    """
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset
     begin = max(first, offset)

@@ -1,5 +1,6 @@
 """`skidway audit report --history`: asks a collector since when buckets have had their verdicts,
-and why the verdicts changed. Only the collector knows this; it is not in the audit topics."""
+and why the verdicts changed. Only the collector knows this, because the audit topics do not contain
+verdicts."""
 
 from __future__ import annotations
 

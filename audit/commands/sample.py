@@ -75,7 +75,7 @@ def _sample(args: argparse.Namespace) -> int:
 
 
 def _span(day: str | None, now_ms: int) -> tuple[int, int]:
-    """The time in which the periods of the samples begin. Raises UsageError."""
+    """Returns the span of time in which the wanted samples' periods begin. Raises UsageError."""
     if day is None:
         return now_ms - now_ms % DAY_MS - DAY_MS, now_ms
     try:

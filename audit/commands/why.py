@@ -101,7 +101,7 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """The inodes of the files with lines whose row or record has other content."""
+    """Returns the inodes of the files that have lines whose row or record has other content."""
     results = (result for topic in evidence.topics.values() for result in topic.samples)
     files = {(x.agent, x.file) for result in results for x in result.differences}
     known = {each: ledger.lines.inode(*each) for each in files}
@@ -130,8 +130,9 @@ def _at(
 def _empty(
     evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int
 ) -> Sequence[BucketVerdict]:
-    """The verdicts on the newest bucket that is due, even if nobody counted anything in it. Only
-    this bucket shows which hosts are silent."""
+    """Returns the verdicts on the newest bucket that is due, even if nobody counted anything in
+    this bucket. Only this bucket shows which hosts are silent now.
+    """
     size = evidence.bucket_ms or DEFAULT_BUCKET_MS
     return _whole(evidence, names, policy, now_ms, now_ms - policy.lateness_ms - size)
 
@@ -156,8 +157,10 @@ def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
 
 
 def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
-    """Causes, each once, that keep buckets from being complete and will not go away by themselves.
-    The command shows them if all buckets so far are complete."""
+    """Returns the causes that keep buckets from being complete and will not go away by themselves.
+    Leaves out a cause that an earlier bucket has, too. The command shows these causes if no bucket
+    needs a look.
+    """
     passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.FILTERED)
     kept: list[Explained] = []
     seen: set[Explanation] = set()
@@ -219,7 +222,9 @@ def _heading(
 
 
 def _more(others: int, same: int) -> str:
-    """Says how many other buckets somebody should look at, and what to do about them."""
+    """Returns a sentence that says how many other buckets somebody should look at, and how many of
+    them an acceptance covers.
+    """
     said = "1 other bucket needs" if others == 1 else f"{others:,} other buckets need"
     if not same:
         return f"{said} a look, too."

@@ -3,8 +3,8 @@ together. If it counted each batch by itself, a batch of one record would cost a
 hundreds.
 
 `continuity` decides about the first batch of a run only. Each other batch of the run begins where
-the batch before it ends. If `unpack_run` does not take the first batch, `unpack` takes it, or says
-what is wrong with it.
+the batch before it ends. If `unpack_run` does not accept the first batch, `unpack` unpacks this
+batch, or raises an error that says what is wrong with the batch.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterato
 
 
 def _last(step: Step, taken: Taken) -> Step:
-    """The step of the last batch that was taken. step: that of the first batch."""
+    """Returns the step of the last batch that was taken. step: the step of the first batch."""
     if len(taken.headers) < 2:
         return step
     last = BatchHeader._make(taken.headers[-1].item())
@@ -100,8 +100,10 @@ def _last(step: Step, taken: Taken) -> Step:
 
 
 def _packed_bytes(taken: Taken, tried: int) -> int:
-    """How many bytes of batches to give to the next call of `unpack_run`: about as many as it
-    takes. Otherwise it would check the rest again and again."""
+    """Returns how many bytes of batches to pass to the next call of `unpack_run`: about as many as
+    one call can unpack. If the caller passed more, `unpack_run` would check the remaining batches
+    again in each call.
+    """
     packed = int(taken.headers["length"].sum())
     unpacked = len(taken.run.payload)
     return min(TOGETHER_BYTES, packed * TOGETHER_BYTES // unpacked) if unpacked else tried

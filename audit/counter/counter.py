@@ -290,7 +290,7 @@ class Counter:
         if after > before or step.gap is not None:
             self._progress.positions[key] = step.following.position
 
-    # What goes wrong.
+    # Errors.
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
         counted = self._partitions.get(error.tp)

@@ -2,8 +2,8 @@
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
 counts for the agent in its origin. A record without an origin counts for agent 0; reports say that
-it is "audited from the broker on". Its partition and offset identify such a record, because mirrors
-keep both. It counts under the origin file = partition, first = offset, length = 0.
+it is "audited from the broker on". Partition and offset identify such a record, because mirrors
+keep both. The record counts under the origin file = partition, first = offset, length = 0.
 """
 
 from __future__ import annotations
@@ -108,9 +108,11 @@ def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> t
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins under which records are counted and marked, one for each offset. A record's own
-    origin is sound if its numbers are possible. A record with a sound origin is counted under this
-    origin. Any other record is counted under agent 0, by its partition and offset."""
+    """Returns the origins under which records are counted and marked, one origin for each offset. A
+    record's own origin is sound if its numbers are possible. A record with a sound origin is
+    counted under this origin. Any other record is counted under agent 0, by its partition and
+    offset.
+    """
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -165,8 +167,10 @@ class Counts:
     def add_filtered(
         self, source: Source, agent: int, timestamps: Int64s, lengths: Int64s, rule: str
     ) -> None:
-        """Counts the records that one rule of an agent left out. lengths: the lengths in their
-        origins. The bucket of such a record has an entry even if nothing else was counted in it."""
+        """Counts the records that one rule of an agent left out. lengths: the lengths in the
+        records' origins. The bucket of such a record has an entry even if nothing else was counted
+        in it.
+        """
         buckets = bucket.start(timestamps, self.bucket_ms)
         starts, where = np.unique(buckets, return_inverse=True)
         records = np.bincount(where, minlength=len(starts)).tolist()

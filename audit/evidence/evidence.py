@@ -141,7 +141,7 @@ class TopicEvidence:
         difference.
     paths: the paths of the files that have losses, by agent and file id.
     pruned: the buckets whose counts were deleted, because they were complete or accepted, and old.
-        If such a bucket has tallies, these are of records that came later.
+        If such a bucket has tallies, they count records that came later.
     """
 
     tallies: Tallies = field(default_factory=dict)
@@ -172,11 +172,11 @@ class Evidence:
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
-        complete. Until then, nothing can be judged.
+        complete. While the ledger is being rebuilt, nothing can be judged.
     heard: when each sender made its last message.
     readings: by how much each sender's clock differs from the reader's clock.
-    offsets: by agent, the least and greatest offset of its messages. The module hearing says how
-        wrong clocks are taken into account.
+    offsets: by agent, the least and greatest offset of its messages. The module hearing explains
+        the fields heard, readings and offsets.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: for each epoch of an agent except the first, the time at which the epoch's first seal
         arrived (see Hearings.seal).
@@ -273,8 +273,10 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """Makes the note of a declared loss. If a sender other than the agent declared the loss, nobody
-    knows which of the agent's seals came before it. So the loss counts as older than any seal."""
+    """Makes the note of a declared loss. If a sender other than the agent declared the loss, it is
+    unknown which of the agent's seals came before the loss. So the loss counts as older than any
+    seal.
+    """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)

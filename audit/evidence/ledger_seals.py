@@ -71,8 +71,9 @@ class Asked(NamedTuple):
 
 
 class LedgerSeals:
-    """The seals in the ledger. senders: the numbers of all senders. last_heard: the time at which
-    an agent was last heard."""
+    """The seals in the ledger. senders: the numbers of all senders. last_heard: a function that
+    returns the time at which an agent was last heard.
+    """
 
     def __init__(
         self,

@@ -4,8 +4,8 @@ A busy audit topic has many messages of one sender in a transaction. All values 
 sums, minima and maxima. So it does not matter in which order the messages are added, or whether
 they are added here or by the database. (Other modules handle digests, tallies and seals.)
 
-`PendingRows` belongs to one transaction. Nobody may use it after `write`, or after the transaction
-has failed.
+`PendingRows` belongs to one transaction. The object must not be used after `write`, or after the
+transaction has failed.
 """
 
 from __future__ import annotations

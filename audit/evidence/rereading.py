@@ -129,8 +129,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    A content replaces another one only in the same file. So the answer is None if the id before has
-    another inode or birth: then its file was copied, not rewritten.
+    The caller must compare inode and time of birth of both ids. If they differ, the file was copied
+    and not rewritten, so no content was replaced (see ledger_evidence).
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -139,8 +139,9 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether the times of birth fail to show which of these notes belong to the same file. All of
-    the notes have the same first bytes."""
+    """Returns whether a note has no time of birth, so that times of birth do not show which of
+    these notes belong to the same file. All of the notes have the same first bytes.
+    """
     return any(note.born_ns is None for note in notes)
 
 
@@ -152,8 +153,8 @@ def rereadings(
     """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
     announced it.
 
-    began: returns the time (ms) of an agent's first message, or None if this message is gone.
-    last_heard: returns the time (ms) of an agent's last message.
+    began: a function that returns the time (ms) of an agent's first message, or None if this
+    message is gone. last_heard: a function that returns the time (ms) of an agent's last message.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()
@@ -183,8 +184,9 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time at which the agent had announced all those of its ids whose content other agents
-        can have read before `heard_ms`."""
+        """Returns the time at which the agent had announced all of its ids whose content other
+        agents can have read before `heard_ms`.
+        """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))

@@ -42,7 +42,7 @@ _MOST = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes [first, end) of a file; end is None if nobody knows where they end."""
+    """Bytes [first, end) of a file; end is None if it is not known where the bytes end."""
 
     first: int
     end: int | None
@@ -113,8 +113,9 @@ def explain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Location(Location):
-    """words: what an agent's /health says. command: the command to run next, if the cause does not
-    determine it."""
+    """A location with additions that only this module uses. words: the reason in an agent's
+    /health. command: the command to run next, if the cause alone does not determine the command.
+    """
 
     words: str = ""
     command: NextCommand | None = None
@@ -253,10 +254,11 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """If all programs of the topic's cluster are silent: the host on which to look for the
-        reason, which is the host of the newest counter of mirrored topics. Otherwise "". The
-        cluster must have a counter, and the counter must be silent, because a single silent agent
-        means only a silent host."""
+        """Returns the host on which to look for the reason if all programs of the topic's cluster
+        are silent, and otherwise "". This is the host of the newest counter of mirrored topics. The
+        programs must include a counter, because a single silent agent means only that its host is
+        silent.
+        """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
         if not any(key.tier is Tier.BROKER for key in own):
@@ -399,9 +401,11 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
-    """If the counts of an agent and a tier differ, and the agent has not sealed the bucket, the
-    agent's counts may be missing as well as its seal. So the finding is returned with the cause for
-    which the seal is missing. Any other finding is returned unchanged."""
+    """Returns the finding, perhaps with a more precise cause. If the counts of an agent and a tier
+    differ, and the agent has not sealed the bucket, the agent's counts may be missing as well as
+    its seal. So the finding gets the cause of the missing seal. Returns any other finding
+    unchanged.
+    """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:
             if other.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT, Cause.CLOCK):

@@ -108,8 +108,10 @@ def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
 
 
 def _mirror_or_counter(where: Where) -> NextCommand:
-    """The mirror's status shows which partitions the mirror cannot follow, even if the source is
-    the reason."""
+    """Returns the command that shows why a mirror does not advance. The status of the mirror shows
+    which partitions the mirror cannot follow, even if the source cluster is the reason. If no
+    mirror is known, the command shows the state of the counter.
+    """
     host = where.host if where.tier is Tier.MIRROR else where.mirror_host
     if host:
         return NextCommand(host, "skidway mirror status")

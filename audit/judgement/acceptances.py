@@ -67,7 +67,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted; `is_retired` is true if this retirement retires the place.
+    known: the places that have counted. `is_retired` of a place is true if this retirement retires
+    the place.
     """
     try:
         check([place], "PLACE")

@@ -153,8 +153,9 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records it lacks of those that the place
-        with the most records has, summed up over the agents; see Parts.lacking."""
+        """For each place that is not retired, how many fewer records it has than the place with the
+        most records, summed up over the agents; see Parts.lacking.
+        """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}
         if not counts:
             return {}
@@ -336,7 +337,7 @@ class BucketColumns:
         )
         return reduce(joined_by_rule, found, ())
 
-    # From counted agents to all agents of the topic.
+    # Turns an array for counted agents into an array for all agents of the topic.
 
     def _on_agents(self, counted: Bools, *, else_: bool) -> Bools:
         found = np.full(len(self._agents), else_)

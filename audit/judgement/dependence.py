@@ -1,5 +1,5 @@
-"""The evidence on which the verdicts on the buckets of a topic depend. With it, a verdict is made
-again only if this evidence has changed. The module does no I/O.
+"""The evidence on which the verdicts on the buckets of a topic depend. A verdict is made again only
+if this evidence has changed. The module does no I/O.
 
 Some of this evidence changes all the time: the newest seals of the agents, the times at which
 senders were heard, and the present time. Only a few of these changes matter for a bucket:
@@ -95,8 +95,10 @@ class Dependence:
         return found
 
     def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
-        """The evidence on which the rules about records without origin depend. None if it cannot
-        change any more, because all counters that matter were heard since the bucket was due."""
+        """The evidence on which the rules about records without origin depend. None if this
+        evidence cannot change any more, because all counters that matter were heard since the
+        bucket was due.
+        """
         found = tuple(without_origin.depends_on(self._facts, bucket))
         return found or None
 
@@ -115,7 +117,7 @@ class Dependence:
         if not isinstance(tallies, BucketTallies):
             return np.empty(0, np.int64)
         columns = self._judgement.columns_of(bucket)
-        if columns is None:  # its agents were judged one by one
+        if columns is None:  # the agents were judged one by one
             columns = BucketColumns(self._facts, agents, tallies, bucket, {})
         return agents.agents[columns.late]
 

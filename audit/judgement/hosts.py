@@ -226,8 +226,9 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """Topics by name, each with the place of its newest usable seals in `seals`. Most agents have
-    the same topics, and seal them all together."""
+    """Topics by name. Each name has the index at which `seals` has the topic's newest usable seals.
+    Most agents have the same topics, and seal them all together.
+    """
 
     names: Sequence[tuple[str, int]]
     seals: Sequence[Mapping[int, SealNote]]

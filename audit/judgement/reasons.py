@@ -93,9 +93,10 @@ def of_gap(note: GapNote) -> str:
 
 
 class Said(NamedTuple):
-    """A reason that some agents have. agents: how many agents have it. first: an entry for each of
-    the first of these agents: a key that sorts this reason of the agent among the reasons of all
-    agents, and the name of the agent's host."""
+    """A reason that some agents have. agents: how many agents have this reason. first: entries for
+    only the first of these agents. An entry has a key, which sorts this reason of the agent among
+    the reasons of all agents, and the name of the agent's host.
+    """
 
     reason: str
     agents: int
@@ -103,7 +104,9 @@ class Said(NamedTuple):
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> list[str]:
-    """Each reason once, after the names of the hosts for which it is true, as `listed` says."""
+    """Returns each reason once, after the names of the hosts for which the reason is true. See
+    `listed`.
+    """
     return listed(said_of((number,), verdict) for number, verdict in enumerate(agents))
 
 
@@ -115,9 +118,10 @@ def said_of(order: tuple[Any, ...], verdict: AgentVerdict) -> Iterator[Said]:
 
 
 def listed(said: Iterable[Iterable[Said]]) -> list[str]:
-    """Each reason once, after the names of the hosts for which it is true, sorted by the first
-    agent that has the reason. At most REASONS_MAX reasons, followed by the number of further
-    reasons."""
+    """Returns each reason once, after the names of the hosts for which the reason is true, sorted
+    by the first agent that has the reason. Returns at most REASONS_MAX reasons, followed by the
+    number of further reasons.
+    """
     found: dict[str, list[tuple[tuple[Any, ...], str]]] = {}
     counts: Counter[str] = Counter()
     for each in chain.from_iterable(said):
@@ -154,7 +158,7 @@ REBUILDING = "the audit's store is being rebuilt from the audit topics, so evide
 
 
 def of_content(difference: ContentDifference) -> str:
-    """A line whose row or record has other content."""
+    """The reason for a line whose row or record has other content than the line."""
     path = difference.path or f"file {difference.file}"
     return (
         f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"

@@ -52,8 +52,9 @@ class TopicStanding:
         left out, because a line with a wrong time would make the topic look fresh.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. The sums use the greatest of the differing numbers. Of the rejects, only those of
-    the loader are included. Records without origin at `uncounted` offsets are in none of the sums.
+    and repeats. The sums use the greatest of the differing numbers. `rejects` includes only rejects
+    of the loader, not rejects of agents. If a record without origin has one of the `uncounted`
+    offsets, no sum includes the record.
     """
 
     source: Source
@@ -242,7 +243,7 @@ def _topic(
 ) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # of buckets with the same start, the gravest verdict is stored
+    for verdict in found:  # for each start, stores the gravest verdict
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict.short()

@@ -90,7 +90,9 @@ def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerd
 
 
 def verdicts_of(common: CommonFacts, fleet: FleetColumns) -> list[BucketVerdict]:
-    """The same, if the facts that are the same for all topics are known already."""
+    """Returns the same as `verdicts`, for a caller that already has the facts that are the same for
+    all topics.
+    """
     evidence, policy, now_ms = common.evidence, common.policy, common.now_ms
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
@@ -208,14 +210,17 @@ class TopicJudgement:
     # A bucket by columns.
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
-        """The bucket as columns; None if its agents have to be judged one by one, because there are
-        no columns, or because some evidence concerns all agents."""
+        """The bucket as columns. None if the bucket's agents have to be judged one by one, because
+        the bucket has no columns, or because some evidence concerns all agents.
+        """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)
         return self._last[1]
 
     def forget_columns(self) -> None:
-        """Forgets the bucket that was judged last: its columns take megabytes in a large fleet."""
+        """Drops the columns of the bucket that was judged last, because they take megabytes in a
+        large fleet.
+        """
         self._last = None
 
     def _made_columns(self, bucket: BucketId) -> BucketColumns | None:
@@ -335,8 +340,10 @@ class TopicJudgement:
 
     @cached_property
     def _has_records_without_origin(self) -> bool:
-        """Whether some bucket of the evidence has records that came from no agent. A question about
-        an hour with small buckets asks this for thousands of empty buckets."""
+        """Whether some bucket of the evidence has records that came from no agent. The answer is
+        cached, because a question about an hour with small buckets needs the answer for thousands
+        of empty buckets.
+        """
         return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
 
     def _judged(self, bucket: BucketId) -> set[int]:

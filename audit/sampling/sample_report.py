@@ -1,4 +1,6 @@
-"""What a survey of samples found: as text, as a document for programs, and as messages."""
+"""Reports the result of a survey of samples: as text, as a document for programs, and as
+messages.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
 
 
 def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iterator[str]:
-    """What the table does not say: each difference, and why something was not compared."""
+    """The lines below the table: each difference, and why something was not compared."""
     for each in found:
         for at, differing in enumerate(each.compared.differing[:SHOWN]):
             yield from _difference_lines(each, differing, each.closer.get(at, Closer()))
@@ -95,7 +97,7 @@ def is_good(found: Sequence[Surveyed]) -> bool:
 
 
 def document(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> dict[str, Any]:
-    """All of it for programs."""
+    """The whole report for programs."""
     return {
         "ok": is_good(found),
         "topics": [_topic_document(each) for each in found],
@@ -120,10 +122,11 @@ def results(
 ) -> Iterator[SampleResult]:
     """The messages to the collector: one for each topic and day of samples.
 
-    earlier: the newest results so far. A line that differed and was not compared this time differs
-    still, so a run that could not look at it does not call it good. A run that could not read all
-    files has not seen all rows of any line. A run that left lines out may have left out those that
-    an earlier result counted without listing them.
+    earlier: the newest results so far. If a line differed earlier and was not compared this time,
+    it still counts as differing. If this run could not read all files, it may have missed rows of
+    any line, so all earlier differences stay. Earlier results may also count differences that they
+    do not list. If this run could not read all files or compare all lines, these differences stay,
+    too.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):

@@ -7,7 +7,7 @@ Notes are JSON (see module notes). All other messages have one of six schemas:
     schemas/announcement.avsc    the meaning of a file id
     schemas/decision.avsc        decisions of people (decisions)
     schemas/recount.avsc         results of recounts (recount_result)
-    schemas/sample.avsc          what the records of drawn ranges must contain (sample)
+    schemas/sample.avsc          what the records of randomly chosen ranges must contain (sample)
     schemas/sample_result.avsc   what comparisons of samples found (sample_result)
 
 The key of a numbered message is (tier, producer, epoch, number). Two messages with the same key

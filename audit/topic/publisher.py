@@ -77,12 +77,13 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster refuses an audit message for good. The outbox still has the message."""
+    """The cluster refuses an audit message permanently. The outbox still has the message."""
 
 
 class Publisher:
-    """Sends the messages of an outbox. Only one thread may use a publisher, and nobody else may use
-    its producer."""
+    """Sends the messages of an outbox. Only one thread may use a publisher, and no other code may
+    use its producer.
+    """
 
     def __init__(
         self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock
@@ -196,7 +197,7 @@ def newest_own(
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
     """Raises StateRefused if the newest published message is newer than the program's own state.
 
-    `state` says which state this is and where it is stored, for the error message.
+    state: a name for the program's state and the place where it is stored, for the error message.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return

@@ -100,7 +100,7 @@ def log_fate(facts: LogFacts, host: HostFacts, byte: int, sibling: LineRecord | 
 
 
 def _absent(facts: LogFacts, host: HostFacts, byte: int, place: str) -> Fate:
-    """The fate of a line that no cluster has. The most certain reason is tried first."""
+    """Returns the fate of a line that no cluster has. Tries the most certain reason first."""
     if host.file is not None and byte >= host.file.position:
         words = f"the agent has got as far as byte {host.file.position:,}"
         return Fate(facts.tier, State.PENDING, place, detail=words)
@@ -155,9 +155,10 @@ def first_without(fates: Iterable[Fate]) -> Fate | None:
 
 
 def is_everywhere(fates: Sequence[Fate]) -> bool:
-    """Whether every tier of the site has the line. A tier that was not searched counts as a tier
-    without the line. This does not apply to the host, because the records prove that the line was
-    there."""
+    """Returns whether every tier of the site has the line. A tier that was not searched counts as a
+    tier without the line. The host is not considered, because the records prove that the host had
+    the line.
+    """
     return bool(fates) and all(x.state in HAS_IT for x in fates if x.tier != HOST)
 
 

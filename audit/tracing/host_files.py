@@ -96,8 +96,9 @@ def of(shown: dict[str, Any]) -> HostState:
 
 
 def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
-    """The position and the bytes of the line that contains this byte; None after the file's end.
-    Returns only the part of a very long line that is around the byte."""
+    """Returns the position and the bytes of the line that contains this byte, or None if the byte
+    is after the file's end. If the line is very long, returns only the part around the byte.
+    """
     begin = max(0, byte - LINE_BYTES_MAX)
     file.seek(begin)
     data = file.read(2 * LINE_BYTES_MAX)

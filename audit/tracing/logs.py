@@ -86,9 +86,11 @@ def look(
 
 
 def spans(client: Client, topics: Sequence[str], since_ms: int | None) -> tuple[Ranges, Ranges]:
-    """Two sets of ranges of offsets of these topics: from the first record with an event time of
-    `since_ms` or later up to the high watermark, and the offsets before that. Without `since_ms`,
-    the first set has all offsets."""
+    """Returns two sets of ranges of offsets of these topics. The ranges of the first set begin at
+    the first record with an event time of `since_ms` or later, and end at the high watermark. The
+    second set has the offsets before the first set. Without `since_ms`, the first set has all
+    offsets.
+    """
     found = client.metadata(topics).topics
     tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
     if not tps:
@@ -117,7 +119,9 @@ NO_OFFSET: Final = "the log of {tp} has the offsets {first} to {end} only"
 
 
 def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> LineRecord | str:
-    """The record at an offset; a sentence if the log does not have this offset."""
+    """Returns the record at an offset. If the log does not have this offset, returns a sentence
+    that says why.
+    """
     tp = TopicPartition(topic, partition)
     first, end = cluster.span(tp)
     if not first <= offset < end:

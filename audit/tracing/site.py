@@ -18,9 +18,10 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Site:
-    """tiers: the tiers (out of broker, mirror and hdfs) that must have a line. host: the state of
-    this host's agent; None if there is no agent or the command did not ask it. host_name: the name
-    of this host."""
+    """A site. tiers: the tiers (out of broker, mirror and hdfs) that must have a line. host: the
+    state of this host's agent; None if there is no agent or the command did not ask it. host_name:
+    the name of this host.
+    """
 
     evidence: LineEvidence
     clusters: Sequence[SiteCluster]

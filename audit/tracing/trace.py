@@ -133,8 +133,9 @@ def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[Fi
 
 
 def _there_now(site: Site, place: FilePlace) -> list[AnnouncedFile]:
-    """If this is the host, the file ids of the file that has the path now (the path may have
-    belonged to other files before). Empty on any other host."""
+    """Returns the announced file ids of the file that has the path now. (Other files may have had
+    the path before.) Returns none if the command does not run on the file's host.
+    """
     if site.host is None:
         return []
     here = [

@@ -94,7 +94,7 @@ def messages(manifest: Manifest) -> list[Delta]:
 
 
 def note(manifest: Manifest) -> Note:
-    """What the loader tells people of the load of this manifest."""
+    """Returns the note that reports the load of this manifest to people."""
     files = [each for each in manifest.files if each.kind == ROWS]
     load = Load(
         manifest.number,

@@ -230,8 +230,9 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
 
 
 def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
-    """Passes a message to the feed. Decodes only what the feed needs, because most messages are
-    agents' deltas, which it does not need."""
+    """Passes a message to the feed. Decodes only messages that the feed needs, because most
+    messages are agents' deltas, which the feed does not need.
+    """
     if is_note(value):
         return
     try:

@@ -21,7 +21,8 @@ TIMEOUT_S: Final = 60.0
 def publish(
     client: Client, messages: Sequence[Delta], clock: Clock, notes: Sequence[Note] = ()
 ) -> None:
-    """Sends messages of one output, and then its notes, and waits until they are acknowledged.
+    """Sends messages of one output, and then the output's notes. Waits until the broker has
+    acknowledged all of them.
 
     The newest manifest also contains these messages. So if the sending fails, the next run
     publishes the same messages again. Raises Unreachable if the broker has not acknowledged all

@@ -56,7 +56,7 @@ class Collector:
     more than BUDGET_S for all answers, this object sends no more questions. Otherwise the run would
     wait again for each topic.
 
-    get: fetches a URL with its query, and returns the JSON document.
+    get: a function that fetches a URL with its query, and returns the JSON document.
     """
 
     def __init__(

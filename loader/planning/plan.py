@@ -131,7 +131,7 @@ def missing_partitions(
     away: for each partition whose leader returned no bounds, the reason. If the topic now lacks a
     partition that was loaded earlier, the cluster has a fault, because topics never lose
     partitions. The next manifest must list all partitions that cannot be loaded now. Otherwise the
-    first load after they return would begin at offset 0.
+    first load after these partitions return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]

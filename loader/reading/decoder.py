@@ -46,7 +46,9 @@ class Registry(Protocol):
     """The only method of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
-        """Returns the text of a registered schema. Raises RegistryRefused when there is none."""
+        """Returns the text of a registered schema. Raises RegistryRefused if the registry has no
+        schema with this id.
+        """
 
 
 @dataclass(slots=True)

@@ -25,8 +25,8 @@ from skidway.loader.state.operations import Steps
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """before: the manifest with whose marks the reload begins; None if the reload begins where the
-    first load began. gaps: for each partition, the gaps that earlier loads skipped. These are the
-    loads after `before`, up to the last load that read records of the hours from the log."""
+    first load began. gaps: for each partition, the gaps that the loads after `before` skipped, up
+    to the last load that read records of the hours from the log."""
 
     before: Manifest | None
     lineage: Lineage
@@ -71,8 +71,9 @@ def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
 def planned(
     topic: str, bounds: Bounds, position: PartitionRange, end: int, gaps: Sequence[Gap]
 ) -> Planned:
-    """Returns the offsets of a partition that a reload reads: from `position` to `end`. If they
-    cannot be read, the result is an empty range whose field `refused` says why."""
+    """Returns the offsets of a partition that a reload reads: from `position` to `end`. If these
+    offsets cannot be read, the result is an empty range whose field `refused` says why.
+    """
     where, at, number = f"{topic} partition {bounds.partition}", position.end, bounds.partition
     if bounds.high_watermark < end:
         reason = (

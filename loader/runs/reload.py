@@ -116,7 +116,9 @@ class Reloaded:
 
 
 class Reload:
-    """Reloads some hours of one topic. look: asks the brokers for the topic's state."""
+    """Reloads some hours of one topic. look: a function that asks the brokers for the topic's
+    state.
+    """
 
     def __init__(
         self,
@@ -163,8 +165,8 @@ class Reload:
         that this reload replaces is gone, raises no error."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        # Asks for the watermarks after it has read the manifest, so the watermarks are not below
-        # the ends of committed loads.
+        # The reload asks for the watermarks after it has read the manifest. So the watermarks are
+        # not below the ends of committed loads.
         self._topic = self._look()
         return self._newest()
 

@@ -41,9 +41,9 @@ class Figures:
         count when the slice has ended, even before the load is committed.
     records_total: how many records of the topic were not loaded at the start of the run. This field
         and `records` are None in all steps except `load`.
-    records_per_second, seconds_left: None as long as no rate is known. slices: how many of the
-    `slices_total` tasks of this load have ended. In all steps except `load` and `reload`, a task
-    rewrites a group of files.
+    records_per_second, seconds_left: None as long as no rate is known.
+    slices: how many of the `slices_total` tasks of this load have ended. In all steps except `load`
+        and `reload`, a task rewrites a group of files.
     loads, rows: how many loads and rows of all topics the run has committed so far.
     """
 

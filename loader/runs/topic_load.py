@@ -53,7 +53,8 @@ class TopicLoad:
 
     def schema(self) -> Registered:
         """Returns the newest schema of the topic's subject, which the columns of this load's rows
-        follow. Raises SkidwayError if there is none, or if it cannot become columns."""
+        follow. Raises SkidwayError if the subject has no schema, or if the schema cannot become
+        columns."""
         if self._schema is None:
             self._schema = newest_schema(self._parts.registry, self._topic)
         return self._schema

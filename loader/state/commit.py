@@ -87,8 +87,8 @@ def _nothing(_path: str) -> bool:
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load. given_up: returns True for the files that the new load will replace
-    (`load reload`). These files may be gone or damaged without an error.
+    before the first load. given_up: a function that returns True for the files that the new load
+    will replace (`load reload`). These files may be gone or damaged without an error.
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.

@@ -119,7 +119,9 @@ def _export(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _new_file(name: str) -> Iterator[TextIO]:
-    """Opens a file that does not exist yet, so that no repaired lines are overwritten."""
+    """Creates a file and opens it; `-` is standard output. Refuses a file that already exists,
+    because it may contain repaired lines.
+    """
     if name == "-":
         yield sys.stdout
         return

@@ -31,18 +31,18 @@ WITHHELD: Final = b"[withheld]"
 
 ENDS_MAX: Final = 6
 """A record's length counts the line's byte order mark and terminator, which the record does not
-contain. They have at most this many bytes: four for the mark of GB 18030, and two for CRLF. If more
-bytes are missing, the record has only a part of its line.
+contain. Together they have at most this many bytes: four for the mark of GB 18030, and two for
+CRLF. If more bytes are missing, the record has only a part of its line.
 """
 
 NUL_BYTES: Final = "nul-bytes"
-"""The reason of a record that stands for NUL bytes, and has no line."""
+"""The reason in a record that reports NUL bytes instead of a line. This record has no line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rejected lines to read. since, until: times of rejection in ms; until is exclusive.
-    files: a pattern such as /var/log/nginx/*.
+    """Selects the rejected lines to read. since, until: times of rejection in ms; until is
+    exclusive. files: a pattern such as /var/log/nginx/*.
     """
 
     since: int | None = None
@@ -51,7 +51,7 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Whether a rejected line is wanted."""
+        """Returns whether a rejected line is selected."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)
@@ -106,10 +106,11 @@ class RejectedLines:
 
 
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A rejected line for people and programs that repair it: what `plain` shows, without members
-    that are null. `is_cut` is true if the record has only the beginning of the line. A line that is
-    not plain ASCII also has its bytes as `line_base64`: its source may have another encoding than
-    UTF-8, and `skidway agent replay` must see whether somebody edited `line`.
+    """Returns a rejected line as `plain` returns it, without members that are null, for people and
+    programs that repair the line. If the record does not have the whole line, the result has the
+    member `is_cut`. If the line is not plain ASCII, the result also has the line's bytes as
+    `line_base64`. The reason is that the line's source may have another encoding than UTF-8, and
+    `skidway agent replay` must see whether somebody edited `line`.
     """
     shown = {name: value for name, value in plain(dict(document)).items() if value is not None}
     line: bytes = document["line"]
@@ -119,9 +120,10 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_cut(document: Mapping[str, Any]) -> bool:
-    """Whether a rejected record does not have its whole line: only the beginning, or nothing of it.
-    If a repaired line was rejected again, its length is that of its longer envelope, so a cut does
-    not show. Such a line counts as cut only if it was withheld.
+    """Returns whether a rejected record has only the beginning of its line, or nothing of the line.
+    If a repaired line was rejected again, the record's `length` is the length of the envelope
+    around the line. The envelope is longer than the line, so `length` does not show whether the
+    line was cut. Such a line counts as cut only if it was withheld.
     """
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True

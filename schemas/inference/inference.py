@@ -36,9 +36,9 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed schema, which was made from the records of a log that fit the log's format.
-    `lines`: the number of records that were read. `fitting`: how many of these records fit the
-    format."""
+    """A proposed schema, made from those records of a log that fit the log's format. `lines`: the
+    number of records that were read. `fitting`: how many of these records fit the format.
+    """
 
     schema: dict[str, Any]
     format: Format

@@ -29,7 +29,7 @@ class Facts:
 
     standing: the last judgement of all buckets. blocks: the last judgement of each hour.
     evidence: everything but the buckets. completions: when the buckets of the last day were first
-    complete, the newest first; None without a history. notes: the newest of each sender.
+    complete, the newest first; None without a history. notes: the newest notes of each sender.
     """
 
     standing: Standing
@@ -55,7 +55,7 @@ class Facts:
 
     @cached_property
     def backlogs(self) -> Mapping[int, tuple[Note, Backlog]]:
-        """What each agent told of its unsafe bytes."""
+        """The newest report of each agent about its unsafe bytes."""
         return backlogs(self.notes)
 
     @cached_property

@@ -11,7 +11,7 @@ from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.reports import host_report
 
 HOSTS_SHOWN = 200
-"""The page shows at most this many hosts, missed hosts first."""
+"""The page shows at most this many hosts. Expected hosts that do not report come first."""
 SENDERS_SHOWN = 100
 START_AGENT = "systemctl start skidway-agent"
 
@@ -53,7 +53,7 @@ def silent_table(facts: Facts, shown_max: int) -> Table:
 
 
 def hosts_table(facts: Facts, text: str = "") -> Table:
-    """All hosts whose names contain the text, missed hosts first."""
+    """All hosts whose names contain the text. Expected hosts that do not report come first."""
     return Table(
         "hosts",
         "Hosts that the roster names or that were heard",
@@ -75,13 +75,15 @@ def hosts_table(facts: Facts, text: str = "") -> Table:
 
 
 def hosts_with(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text, missed hosts first."""
+    """The hosts whose names contain the text. Expected hosts that do not report come first."""
     return sorted(named(facts, text), key=lambda x: not x.is_missed)
 
 
 def named(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. Their order does not depend on what they send, so the
-    parts of an answer fit together although hosts fall silent meanwhile."""
+    """The hosts whose names contain the text. The order of the hosts does not depend on what they
+    send. So the parts of a long answer fit together even if hosts fall silent between two
+    requests.
+    """
     return [x for x in facts.hosts if text.lower() in x.host.lower()]
 
 

@@ -16,7 +16,7 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table of the first page shows at most this many rows; its own page has all of them."""
+"""A table on the first page shows at most this many rows. All its rows are on another page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def overview(facts: Facts, unit: str, until: int | None) -> Overview:
 
 
 def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, Any]:
-    """The same for programs."""
+    """The first page for programs."""
     found = overview(facts, unit, until)
     newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
     return {
@@ -85,8 +85,9 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """The headline of a page about these topics. A recount that differs from the counts is as grave
-    as a tier with missing records."""
+    """Returns the headline of a page about these topics. A recount that differs from the audit's
+    counts is as grave as a tier with missing records.
+    """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]
     status = max(overdue, default=Status.COMPLETE).word

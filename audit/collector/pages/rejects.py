@@ -32,7 +32,8 @@ _FEW = (0, 1, 2, 6, 7)
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """The rejects of a topic. rest: the number of all other records, including the records that
-    rules left out. example: of the topic's newest buckets, the newest that has rejects."""
+    rules left out. example: the newest bucket with rejects, among the newest buckets of the
+    topic."""
 
     name: str
     topic: str
@@ -49,7 +50,7 @@ class Rejected:
 
     @property
     def share(self) -> float:
-        """The share of rejects among all lines, including those that rules left out."""
+        """The share of rejects among all lines, including lines that rules left out."""
         return self.rejected / (self.rejected + self.rest) if self.rejected else 0.0
 
 

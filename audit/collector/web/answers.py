@@ -35,7 +35,7 @@ def json(document: dict[str, Any]) -> Response:
 
 
 def csv(tables: Sequence[Table], key: str | None) -> Response:
-    """The table with this key; without a key, the first table."""
+    """Returns the table with this key as CSV. Without a key, returns the first table."""
     found = next((x for x in tables if key in (None, x.key)), None)
     if found is None:
         known = ", ".join(x.key for x in tables)

@@ -28,9 +28,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. If no counter of the first tier
-    that has counters ever reported the topic, one of them is enough: a counter of this tier that
-    may count the topic must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. The first tier that has counters
+    may have no counter that ever reported the topic. In this case it is enough if any counter of
+    this tier that may count the topic was heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -112,7 +112,7 @@ def _has_counters(facts: TopicFacts) -> bool:
 
 
 def _first_tier(facts: TopicFacts) -> Tier | None:
-    """Of the expected tiers with counters, the first that is not retired."""
+    """The first of the expected tiers with counters that is not retired."""
     tiers = (x for x in (Tier.BROKER, Tier.MIRROR) if x in facts.tiers)
     return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
 
