@@ -52,7 +52,8 @@ Limit = Callable[[TrackedFile], int | None]
 
 
 class Backlogs:
-    """Owns the noted sizes and lives of files, and reports to the audit when a report is due."""
+    """Owns the noted sizes of files, and how long deleted files lived. Reports to the audit when a
+    report is due."""
 
     def __init__(self, sender: Sender, mail: Mail, tracker: Tracker, handles: Handles) -> None:
         self._sender = sender
@@ -67,7 +68,8 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Notes how long these files lived. A search for closed files no longer found them."""
+        """Notes how long these files lived. They are closed files that the hourly search for closed
+        files no longer found."""
         for tracked in files:
             if not tracked.is_deleted:
                 written_ms = (tracked.changed_ns or 0) // 1_000_000
@@ -75,9 +77,10 @@ class Backlogs:
             self._ended.discard(tracked.file)
 
     def tell(self, limit_of: Limit, number: int, now: float, now_ms: int) -> None:
-        """Puts a note about the unsafe bytes into the outbox, if a report is due. number: the last
-        number that was used for deltas and seals. Makes no note while an earlier note waits to be
-        published, or if nothing has changed since the last note.
+        """Puts a note (an audit message) about the unsafe bytes into the outbox, if a report is
+        due. Makes no note while an earlier note waits to be published, or if nothing has changed
+        since the last note. limit_of: how far each file is read. number: the last number that was
+        used for deltas and seals.
         """
         if now < self._tell_at or self._mail.has(self._last_id):
             return
@@ -153,8 +156,8 @@ class Backlogs:
         return max(begin_ms + kept_ms, now_ms)
 
     def _kept_ms(self, topic: str, path: str) -> int | None:
-        """How long (ms) a file exists after its birth; None if neither a setting nor a deleted file
-        of the directory shows this.
+        """How long (ms) the agent expects a file at this path to exist after its birth; None if
+        neither a setting says this nor a file of the directory was deleted.
         """
         said = [
             each.deleted_after_ms
@@ -164,8 +167,8 @@ class Backlogs:
         return min(said) if said else self._lives.shortest(_directory(path))
 
     def _is_nameless(self, tracked: TrackedFile) -> bool:
-        """Whether the file has no name any more. Checks this only for files that left their
-        path.
+        """Whether the file has no name any more. Checks this only for files that are no longer at
+        the path where they were found; for other files the result is False.
         """
         handle = self._handles.held(tracked.file) if tracked.rotated else None
         try:
@@ -201,7 +204,9 @@ def then(
     before: list[tuple[int, int]] | None, tracked: TrackedFile, end: int, now_ms: int
 ) -> list[tuple[int, int]]:
     """The sizes that a file with unsafe bytes had, each with the time (ms) at which the agent saw
-    this size, the oldest first. All sizes are above the file's durable position.
+    this size, the oldest first. All sizes are above the file's durable position (the position up to
+    which all bytes are safe). before: the result at the previous report; None at the file's first
+    report. end: the size now.
     """
     if before is None:
         changed_ns = tracked.changed_ns
@@ -227,8 +232,8 @@ def _topic(
 
 
 def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
-    """The position up to which the agent has read the file, and the position up to which it has to
-    read the file.
+    """Two positions in a file: up to where the agent has read it, and up to where the agent has to
+    read it.
     """
     read = max(tracked.read_position, tracked.promised, tracked.position)
     if tracked.state is FileState.CLOSED:

@@ -27,7 +27,8 @@ Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
 
 
 class Deltas:
-    """Owns the sequence numbers of this agent's audit messages."""
+    """Owns the sequence numbers of this agent's audit messages, and the counts and losses that no
+    delta contains yet."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        # by bucket: the last delta's number, if not durable yet
+        # by bucket: the number of the last delta, if the database does not have this number yet
         self._touched: dict[BucketKey, int] = {}
         self.number = number
 
@@ -106,13 +107,15 @@ class Deltas:
         self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
-        """Gives numbers to seals. Deltas already contain all counts for which these seals vouch."""
+        """Gives numbers to the seals of these topics, and adds the seals to the outbox. Deltas must
+        already contain all counts for which these seals vouch."""
         for seal in number_seals(self._sender, now_ms, self.number, topics):
             self._mail.stage(seal, number=seal.number)
             self._use(seal.number, changes)
 
     def prove_life(self, now_ms: int) -> None:
-        """Adds a heartbeat to the outbox. It repeats the number of the last delta or seal."""
+        """Adds a heartbeat to the outbox. The heartbeat has the number of the last delta or seal,
+        not a new one."""
         self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
 
     def _use(self, number: int, changes: Changes) -> None:

@@ -70,14 +70,15 @@ class Leaving:
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Decides whether the seal for these newly noted file lengths will be a last word."""
+        """Returns whether the seal for these newly noted file lengths will be a last word. If so,
+        the topic is at rest from now on."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Decides from newly noted file lengths whether a topic is still at rest."""
+        """Notes that a topic is no longer at rest, if the newly noted file lengths show this."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
@@ -90,7 +91,8 @@ class Leaving:
         self.done.discard(topic)
 
     def said(self, noted: Noted, epoch: int) -> bool:
-        """Notes the topic's newest seal. Returns whether the durable last words have to change."""
+        """Notes that a topic's newest seal is sent. Returns whether the last words in the state
+        have to change."""
         was_left = self.left.pop(noted.topic, None)
         if noted.final:
             self.left[noted.topic] = LastWord(epoch, noted.wall_ms, noted.at)

@@ -81,6 +81,6 @@ class Mail:
         return found
 
     def published(self, up_to: int) -> None:
-        """Notes that all in-sync replicas have the messages up to this id."""
+        """Notes that all in-sync replicas of the audit topic have the messages up to this id."""
         while self._durable and self._durable[0].id <= up_to:
             self._published.append(self._durable.popleft())

@@ -82,8 +82,9 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether the noted bytes may belong to other file ids by now. If so, the agent must note the
-    sizes again.
+    """Whether some of the noted bytes may belong to other file ids by now, because a file was cut
+    off or changed. If so, the agent must note the sizes again. doubts: how often the agent has by
+    now found that a file of the topic no longer has the bytes that it had read.
     """
     if doubts != noted.doubts:
         return True
@@ -97,8 +98,8 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """The files of a topic that cannot be read, each with the reason. Empty if no file delays the
-    seal.
+    """The files of a topic that cannot be read, and so delay its seal, each with the reason; at
+    most `limit` of them. Empty if no file delays the seal.
     """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

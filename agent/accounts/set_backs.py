@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 class SetBacks:
-    """Owns the readings of the clock, one for each turn."""
+    """Owns the times that the agent reads from the clock, one in each turn of its loop."""
 
     def __init__(self) -> None:
         self._last_ms = 0

@@ -1,5 +1,5 @@
-"""Records that rules of `shape` left out, and headers of CSV. No batch contains them; they are only
-counted.
+"""Records that rules of the setting `shape` left out, and headers of CSV. No batch contains these
+records; the agent only counts them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Filtered:
 
     @property
     def by_rule(self) -> dict[str, tuple[int, int]]:
-        """How many records each rule left out, and their bytes."""
+        """For each rule, how many records it left out, and how many bytes these records have."""
         found = {}
         for index in np.unique(self.rule).tolist():
             mine = self.rule == index

@@ -61,8 +61,8 @@ Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
 _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
-"""If a line is rejected for one of these reasons, the detail of the reject never quotes a value. So
-the rules of `shape` need not change the detail.
+"""If a line is rejected for one of these reasons, the detail of the reject never quotes a value of
+the line. So the rules of `shape`, which hide secret values, need not change the detail.
 """
 
 AHEAD_MS_MAX = 3_600_000
@@ -83,7 +83,7 @@ class PressedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """The batches and outcomes of readings that are pressed together.
+    """The batches and outcomes that one call of a press makes of its readings.
 
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
@@ -283,7 +283,7 @@ class Press:
         return int(np.count_nonzero(marks[kept]))
 
     def _unread_times(self, parsed: Parsed, kept: Int64s) -> int:
-        """How many of the kept records have no time that could be read."""
+        """How many of the kept records should have a time, but have none that could be read."""
         if self.recipe.time_format is None:
             return 0
         return int(np.count_nonzero(parsed.event_ms[kept] == NO_TIME))
@@ -393,8 +393,8 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """Returns the timestamps of the records, and how many lines had an event time too far
-    ahead or before 1970.
+    """Returns the timestamps of the records, and how many records had an event time before 1970 or
+    too far ahead (more than AHEAD_MS_MAX after `read_ms`); their timestamp is `read_ms`.
     """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)

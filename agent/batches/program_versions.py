@@ -1,7 +1,7 @@
 """Versions of everything that decides which record a line becomes under a recipe.
 
-The agent makes the records of an intent again only if these versions are the same as the versions
-in the intent's recipe.
+The agent makes the records of an intent (a promised byte range) again only if these versions are
+the same as the versions in the intent's recipe.
 """
 
 from __future__ import annotations

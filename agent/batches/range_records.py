@@ -1,4 +1,5 @@
-"""Chooses and sums up the records of a range that was drawn as a sample. All functions are pure."""
+"""Chooses records of a byte range that the agent has chosen as a sample, and computes their content
+sums for the audit. All functions are pure."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from skidway.kafka.source import Source
 from skidway.schemas import wire
 
 RECORDS_MAX: Final = 1_000
-"""A sample contains the content sums of at most this many records of a range, so that its message
-stays below 20 KiB.
+"""A sample contains the content sums of at most this many records of a range, so that the sample's
+audit message stays below 20 KiB.
 """
 
 
@@ -37,8 +38,9 @@ class RangeRecords:
 def window(
     records: Sequence[RangeRecords], begin: int, end: int, lot: int, limit: int = RECORDS_MAX
 ) -> tuple[int, int]:
-    """The bytes whose records the sample contains: all of [begin, end), or a part with `limit`
-    records. lot: a random number that chooses this part.
+    """The byte range whose records the sample contains: [begin, end) if it has at most `limit`
+    records, otherwise a part of it with `limit` records. lot: a random number that chooses this
+    part.
     """
     firsts = sorted(first for each in records for first in each.first.tolist())
     if len(firsts) <= limit:

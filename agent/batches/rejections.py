@@ -2,7 +2,7 @@
 topic's recent lines.
 
 A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
-but never a line's content. The share covers the last one to two minutes in which lines came. So if
+but never a line's content. The share covers the last one or two minutes in which lines came. So if
 no more lines come, the share stays as it was after the last lines.
 """
 

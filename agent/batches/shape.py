@@ -4,9 +4,9 @@ CSV.
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
-The rules see each record as the parser makes it. A record with a text field that is not UTF-8 is
-rejected before the rules are applied. If a mask makes a text too long, the mask rejects the record.
-So no rule leaves out a record that would otherwise be rejected.
+The rules are applied to each record as the parser makes it. A record with a text field that is not
+UTF-8 is rejected before the rules are applied. If a mask makes a text too long, the mask rejects
+the record. So no rule leaves out a record that would otherwise be rejected.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _GROWN = "masks make the field {} more than {} times as long; mask each text wit
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that rules left out, and headers. rows: for each record, the index of its line, in
-    rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for each record,
-    the index in `filters_of` of the rule that left it out.
+    """Records that rules left out, and headers of CSV. rows: for each record, the index of its
+    line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for
+    each record, the index in `filters_of` of the rule that left it out.
     """
 
     rows: Int64s
@@ -61,7 +61,7 @@ class LeftOut:
     rule: Int64s
 
     def joined(self, other: LeftOut) -> LeftOut:
-        """The records of both."""
+        """The records of this object and of `other`, in the order of their lines."""
         if not len(self.rows):
             return other
         rows = np.concatenate((self.rows, other.rows))
@@ -176,7 +176,8 @@ def _with_aliases(names: set[str], schema: str) -> set[str]:
 
 
 def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
-    """Which rows have only UTF-8 in their texts, and a reject for each of the other rows."""
+    """Returns, for each row, whether all its texts are UTF-8, and a reject for each row for which
+    this is not so."""
     fit = np.ones(len(parsed.rows), np.bool_)
     rejects: list[Reject] = []
     for field, column in zip(parsed.batch.schema, parsed.batch.columns, strict=True):

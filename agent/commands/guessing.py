@@ -151,7 +151,8 @@ _SAVE: Final = (
 
 
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
-    """The proposal with one of the members as the time, or without a time."""
+    """The proposal with this schema. time: the setting `timestamp`, which names the member with the
+    time; None for a proposal without a time."""
     further: list[tuple[str, str, object]] = []
     if sample.more.get("container") == CRI:
         further = [(name, "string", "") for name in ("namespace", "pod", "container")]
@@ -173,7 +174,7 @@ def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None
 
 def _times(texts: list[bytes]) -> list[tuple[str, str]]:
     """Members that may contain the time of a line, each with the format of this time. Members of
-    the line itself come first, then those inside its objects.
+    the line's outer object come first, then members of the objects inside it.
     """
     values: dict[tuple[str, ...], list[object]] = {}
     for text in texts[:LOOKED_AT_MAX]:
@@ -259,7 +260,8 @@ def _as_unnamed(sample: Sample) -> Guess | None:
 
 
 def _about_names(found: Guess) -> list[str]:
-    """Notes about the names of the fields, and about the header that gives the names."""
+    """Sentences for the reader of the proposal, about the names of the fields, and about the header
+    that gives the names."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
     if found.preview.by_rule.get(CSV_HEADER):

@@ -1,8 +1,9 @@
 """Reads the first lines of a file for `guess`, and finds out their encoding.
 
-`guess` looks at texts in UTF-8. If the file's lines are in another encoding, they are decoded, and
-every proposal gets the setting `encoding`. If some lines are not UTF-8, and the text does not look
-like windows-1252 either, every proposal gets `on_error: replace`, so that no line is rejected.
+`guess` looks at texts in UTF-8. If the file's lines are in another encoding, this module converts
+them to UTF-8, and every proposal gets the setting `encoding`. If some lines are not UTF-8, and the
+text does not look like windows-1252 either, every proposal gets `on_error: replace`, so that no
+line is rejected.
 """
 
 from __future__ import annotations
@@ -206,8 +207,8 @@ def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
 
 
 def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:
-    """The settings for the encoding of texts; none if all of them are UTF-8. is_json: whether the
-    runtime wrote the texts as JSON, which is always UTF-8.
+    """The settings for the encoding of texts (`encoding` or `on_error`); empty if all texts are
+    UTF-8. is_json: whether the runtime wrote the texts as JSON, which is always UTF-8.
     """
     foreign = [text for text in texts if not text.isascii()]
     odd = [text for text in foreign if _decoded(text, UTF_8) is None]

@@ -35,8 +35,8 @@ _ISSUERS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The secrets that rows contain. rules: for each field with secrets, a rule for `shape` that
-    masks them. notes: sentences about numbers that are probably not cards.
+    """The secrets that rows contain. rules: for each field with secrets, a rule for the setting
+    `shape` that masks these secrets. notes: sentences about numbers that are probably not cards.
     """
 
     rules: list[str]
@@ -61,8 +61,8 @@ def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
 
 def _about_numbers(field: str, texts: Sequence[str]) -> str | None:
     """A sentence that says why the numbers in texts are probably not cards; None if they may be
-    cards. Only numbers with the prefix and length of a card network decide. So a few cards are
-    found among many other numbers.
+    cards. Only numbers with the prefix and length of a card network count for this decision. So a
+    few cards are found even among many numbers of other kinds.
     """
     numbers = [re.sub("[ -]", "", each) for text in texts for each in _NUMBERS.findall(text)]
     of_networks = [each for each in numbers if _ISSUERS.fullmatch(each)]

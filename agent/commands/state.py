@@ -85,8 +85,9 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 def entries(
     files: Sequence[TrackedFile], promised: Mapping[int, int], host: Host
 ) -> list[dict[str, Any]]:
-    """Returns the list, in the order in which the file ids began. distinction: what distinguishes a
-    file id from other file ids with the same path; empty if no other file id has this path.
+    """Returns the list of entries, one for each file id, in the order in which the file ids began.
+    distinction: what distinguishes a file id from other file ids with the same path; empty if no
+    other file id has this path.
     """
     found = [entry(file, promised, host) for file in files]
     count = Counter(each["path"] for each in found)
@@ -100,8 +101,8 @@ def entries(
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """Returns one entry of the list. `bytes` is the length of the file for which the file id
-    stands. For an open file, it is computed from the file's present size on the host.
+    """Returns the entry of one file id. `bytes` is the length of the file for which the file id
+    stands. For an open file, `bytes` is computed from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
@@ -173,9 +174,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     StateRefused.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
-    operator needs a new epoch after audit messages of the previous epoch were lost with their
-    topic, because in that epoch no later bucket could be proven complete. If the state is an older
-    copy, the agent notices this at its next start (agent.state.renewal).
+    operator needs a new epoch after the topic of the audit messages was lost with messages of the
+    previous epoch. In the previous epoch the audit could not prove any later bucket complete. If
+    the state is an older copy, the agent notices this at its next start (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -199,9 +200,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 
 def give_up(directory: Path, topic: str) -> str:
-    """Gives up the bytes that are promised to a topic but not yet acknowledged. After that, the
-    agent can start although the topic was deleted and made again. Returns a sentence for the
-    operator. Raises StateRefused.
+    """Gives up the bytes whose records the agent intended to send to a topic, but which no broker
+    has acknowledged. After that, the agent can start although the topic was deleted and made again.
+    Returns a sentence for the operator. Raises StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -221,10 +222,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe sends records to the topic, and returns these intents. The
-    agent sends none of them again unchanged. If the topic was not made again, the agent later asks
-    the brokers which records of these intents arrived, and sends the missing records with the
-    present settings of the intents' files.
+    """Gives up the intents (promised byte ranges) whose recipe sends records to the topic, and
+    returns these intents. The agent sends none of them again unchanged. If the topic was not made
+    again, the agent later asks the brokers which records of these intents arrived, and sends the
+    missing records with the present settings of the intents' files.
     """
     recipes = state.recipes()
     found = []
@@ -240,8 +241,8 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now. If the file is not found, returns the position up to which its bytes
-    were promised.
+    """The file's size now. If the file is not found, returns the position up to which the agent has
+    promised (in its intents) to deliver the file's bytes.
     """
     found = _found_on_host(tracked, host)
     return tracked.promised if found is None else max(found.size, tracked.promised)

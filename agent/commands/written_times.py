@@ -126,8 +126,8 @@ FORMS: Final = (
     ),
     *_day_first(_YEARLESS, _NO_ZONE),
 )
-"""Times with a day. The first form that fits wins. So forms with a zone come before the same forms
-without one, and times without a year come last.
+"""The forms of times with a day. `guess` takes the first form that fits. So forms with a zone come
+before the same forms without a zone, and forms without a year come last.
 """
 
 _EPOCHS: Final = (
@@ -137,8 +137,8 @@ _EPOCHS: Final = (
         for name, digits in (("epoch_ms", 11), ("epoch_us", 14), ("epoch_ns", 17))
     ),
 )
-"""Times as numbers of seconds, milliseconds and so on since 1970. They are from 2014 to 2033,
-so that `guess` mistakes few other numbers with as many digits for times."""
+"""Times as numbers of seconds, milliseconds and so on since 1970. Only times from 2014 to 2033
+match, so that `guess` mistakes few other numbers with as many digits for times."""
 
 _DAYS: Final = tuple(Form(date, dates) for date, dates in _DATES)
 _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
@@ -168,7 +168,8 @@ def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None
 
 def of_value(values: Sequence[object]) -> str | None:
     """The format of the times in a member of JSON objects; None if its values are no times. If not
-    all values are times, the first value decides. values: without null.
+    all values are times, the format of the first value is returned. values: the member's values
+    without null.
     """
     texts = [x if isinstance(x, str) else repr(x) for x in values if type(x) in (str, int, float)]
     if not texts or len(texts) < len(values):

@@ -68,19 +68,20 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""One search looks for the records of at most this many bytes of files, because it keeps the
-records that it finds in memory.
+"""One search looks for the records of about this many bytes of files, because the search keeps in
+memory all records that it finds.
 """
 
 TURN_INTENTS = 200
-"""The most intents about which one turn decides."""
+"""In one turn of the agent's loop, the inquiry decides about at most this many intents."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent whose records are looked for. recipe: the recipe by which the intent was sent. If
-    that recipe is unknown, `recipe` is the present recipe of the intent's file, or None if the
-    file's topic is gone.
+    """An intent whose records are looked for. reason: why the intent cannot be sent again
+    unchanged. reach: the partitions that may have its records. recipe: the recipe by which the
+    intent was sent. If that recipe is unknown, `recipe` is the present recipe of the intent's file,
+    or None if the file's topic is gone.
     """
 
     intent: Intent
@@ -91,9 +92,9 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What the agent does with a part of an intent. sending: the reading that sends the part.
-    certainty: lost or uncertain, if the part is declared with a reason. If both are None, the part
-    arrived.
+    """What the agent does with a part of an intent. sending: the reading (intent and bytes) with
+    which the part is sent; None if it is not sent. certainty: whether the part is declared lost or
+    uncertain, for `reason`; None if it is not declared. If both are None, the part has arrived.
     """
 
     part: Part
@@ -147,7 +148,8 @@ class Inquiry:
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn should begin at once."""
+        """Whether the search has new results, so that the agent's loop should begin its next turn
+        at once."""
         return self._search.has_news
 
     def has(self, file: int) -> bool:
@@ -155,7 +157,8 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that cannot be sent again unchanged. The intents of a file must come
+        """Takes over an intent that cannot be sent again unchanged for this reason. recipe: the
+        recipe by which the intent was sent; None if it is unknown. The intents of a file must come
         in the order of the file's bytes.
         """
         if recipe is not None:
@@ -302,7 +305,7 @@ class Inquiry:
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
         """The intent's bytes; None if they are gone. Raises OSError if the file cannot be read now,
-        for example because it was renamed twice since the last look.
+        for example because it was renamed again while the agent searched for it.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -321,7 +324,8 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """The verdict on each part, or on each piece of a part, in the order of the bytes."""
+        """The verdict on each part of an intent, or on each piece of a missing part, in the order
+        of the bytes."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         certainty, finding = self._search.verdict(asked.reach)
@@ -352,8 +356,8 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """The pieces of missing parts, each with its reading, or with the reason why it cannot be
-        sent.
+        """The pieces of missing parts, each with the reading that sends it, or with the reason (a
+        text) why it cannot be sent.
         """
         recipe = self._sendable(asked, tracked)
         if recipe is None:
@@ -378,8 +382,9 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which missing records are sent: the intent's settings with the present
-        program, or else the file's present settings. None if the present program can use neither.
+        """The recipe by which missing records are sent: the intent's settings with the versions of
+        the present program, or else the file's present settings. None if the present program can
+        use neither of these settings.
         """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
@@ -399,7 +404,8 @@ class Inquiry:
         return tracked.reading(intent, data)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """The positions of the records that readers of the logs would drop as repeats."""
+        """The positions of those records in the readings that readers of the logs would drop as
+        repeats, because the partition has later records of the file."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}

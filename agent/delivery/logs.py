@@ -42,8 +42,8 @@ class FetchedLogs:
             self._fetcher.seek(tp, floor)
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """Returns the rows that have arrived, and a hole for each part of a log that cannot be
-        read.
+        """Returns the rows (records) that have arrived, and a hole for each part of a log that
+        cannot be read.
         """
         news: list[Rows | Hole] = []
         try:
@@ -61,7 +61,8 @@ class FetchedLogs:
         return news
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks. Later responses bring new high watermarks."""
+        """Forgets the high watermarks of the partitions, so that `read_up` waits for the new high
+        watermarks in later responses."""
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 

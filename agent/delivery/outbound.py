@@ -1,6 +1,6 @@
-"""Owns the batches that are being sent. Hands the batches to the producer in order, and settles
-them when brokers acknowledge them. If the producer gives a batch back, sends it again; if a broker
-refuses a batch, halves it.
+"""Owns the batches that are being sent. Gives the batches to the producer in order, and notes for
+their flights (the intents that are being sent) that brokers acknowledged them. If the producer
+gives a batch back, sends it again; if a broker refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused, and the later batches that the producer gave back because
@@ -94,7 +94,8 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record. The record stays in its flight's outcome."""
+        """Notes that the brokers have the record, so the flight no longer waits for it. The record
+        stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
@@ -119,7 +120,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A batch that was just handed to the producer. From now on a broker may have the batch.
+    """A batch that was just given to the producer. From now on a broker may have the batch.
     intents: the sequence numbers of the intents that have records in the batch.
     """
 
@@ -173,8 +174,8 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Hands as many batches to the producer as it accepts, and returns a departure for each
-        batch."""
+        """Gives the producer as many batches as it accepts, and returns a departure for each of
+        these batches."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
@@ -188,8 +189,9 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes the result of each delivery. Puts parcels that came back at the head of the queue,
-        in their order.
+        """Notes the result of each delivery (the producer's answer about one batch). Puts the
+        parcels that the producer gave back, and the halves of refused parcels, at the head of the
+        queue, in their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []
@@ -211,8 +213,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """Returns the parcel's halves. If the parcel has only one record, makes the record a
-        refusal, and returns an empty list.
+        """Returns the halves of a refused parcel. If the parcel has only one record, adds a refusal
+        of this record to `settled`, and returns an empty list.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
@@ -231,8 +233,8 @@ def _land(parcel: Parcel) -> None:
 
 
 def _halves(parcel: Parcel) -> list[Parcel]:
-    """Divides a batch into two batches with the same records. Each flight waits for the halves that
-    contain its records.
+    """Divides a batch into two batches that together have the same records. Each flight waits for
+    the halves that contain its records.
     """
     rows = decode(memoryview(seal(parcel.encoded)))
     assert rows.origins is not None
