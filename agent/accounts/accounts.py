@@ -155,17 +155,18 @@ class Accounts:
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
-        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`. The
-        audit subtracts it later: it uses the agent's setting, which each audit message states, or
-        its own setting, whichever is larger.
+        """The bucket of the time up to which the topic is sealed; None if the topic has no seal.
+        Lines that nobody has read can be older than that time by `lateness.ms`. This method does
+        not subtract `lateness.ms`. The audit subtracts it later: it uses the agent's setting, which
+        each audit message states, or its own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The earlier of two buckets: the bucket of the last seal, and the bucket of the oldest
-        unseen line. The line can be earlier if the clock was set back after the seal.
+        """The earlier of two buckets: the bucket of the topic's last seal, and the bucket of the
+        oldest line in files that the agent never read. This line can be earlier than the seal if
+        the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
