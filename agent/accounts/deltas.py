@@ -58,11 +58,12 @@ class Deltas:
 
     @property
     def is_empty(self) -> bool:
-        """Whether deltas contain all counts and all declared losses."""
+        """Whether no count and no declared loss waits for a delta."""
         return not len(self._counts) and not self._losses
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """Adds counts of records that the checkpoint passed in this transaction."""
+        """Adds the counts of records that the checkpoint (the position up to which a file is
+        accounted for) passes in this transaction."""
         touched: dict[BucketKey, None] = {}
         for each in counts:
             for key, sums in each.items():
@@ -73,7 +74,7 @@ class Deltas:
             changes.put_sums((key, known[key]) for key in touched)
 
     def lost(self, loss: Loss, now_ms: int, changes: Changes) -> None:
-        """Adds a loss that was declared in this transaction."""
+        """Adds a loss that is declared in this transaction."""
         self._losses.append(loss)
         changes.put_loss(loss, now_ms)
 

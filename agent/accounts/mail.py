@@ -15,7 +15,8 @@ from skidway.audit.topic.sample import Sample
 
 
 class Mail:
-    """Implements `skidway.audit.topic.publisher.Outbox`: only durable messages are pending."""
+    """Implements `skidway.audit.topic.publisher.Outbox`: a message is pending (ready to be
+    published) only once the transaction that stores it is durable."""
 
     def __init__(self, waiting: Iterable[Message], last_id: int = 0) -> None:
         self._durable = deque(waiting)
@@ -35,7 +36,8 @@ class Mail:
         *,
         number: int | None = None,
     ) -> int:
-        """Adds a message, which becomes durable with the next transaction. Returns its id."""
+        """Adds a message to the outbox. The message becomes durable with the next transaction.
+        Returns the message's id."""
         self._last_id += 1
         file = message.file if isinstance(message, Announcement) else None
         self._staged.append(Message(self._last_id, number, file, encode(message)))

@@ -46,8 +46,8 @@ class Register:
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces the full fingerprint of a file that was shorter than FINGERPRINT_BYTES when it
-        was found.
+        """Announces a file again that was shorter than FINGERPRINT_BYTES when it was found, now
+        with the fingerprint of its present beginning.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
@@ -92,7 +92,7 @@ class Register:
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # the id of a skipped compressed file ends before its announcement
+                continue  # the file id of a skipped compressed file ends unannounced
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

@@ -22,7 +22,7 @@ from skidway.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """One topic's files at the moment of a scan.
+    """One topic's files at the moment of the scan for a seal.
 
     targets: by file id, the position up to which the file must be settled. final: whether the seal
     is the last word of an agent that leaves for good (see leaving).
@@ -43,7 +43,8 @@ def note(
     doubts: int,
     files: Iterable[tuple[TrackedFile, int | None]],
 ) -> Noted:
-    """Notes how far each file of a topic must be settled.
+    """Notes up to which position each file of a topic must be settled (acknowledged or set apart)
+    before the topic's seal is sent.
 
     files: the topic's files, each with the position up to which it may be read, or None if there is
     no limit. doubts: how often the agent found that a file of the topic no longer has the bytes
@@ -73,7 +74,7 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # a file id that is not known any more was closed
+            continue  # the file id was closed, so all its bytes are settled
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:

@@ -22,7 +22,8 @@ class SetBacks:
         self._noted: dict[str, int] = {}
 
     def read(self, now_ms: int, topics: Iterable[str]) -> None:
-        """Notes the clock's time, and whether it was set back. topics: all topics."""
+        """Notes the time that the clock shows in this turn of the agent's loop, and whether the
+        clock was set back since the last turn. topics: all topics."""
         if now_ms < self._last_ms:
             self._count += 1
             for topic in topics:
@@ -36,7 +37,8 @@ class SetBacks:
 
     def sealed(self, topic: str) -> None:
         """Notes that the topic's seal is sent. The seal vouches for all lines that were written
-        before `noted` was called for this seal.
+        before `noted` was called for this seal. If the clock was not set back since that call, all
+        unread lines were written after the last set-back.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)

@@ -4,9 +4,10 @@ depend only on the intents, the bytes and the recipe.
     bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
              framing    parser     rules         codec                  routing      cuts, encode
 
-Readings of several files are pressed together if they share the recipe and the moment of reading.
-So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
-What a record becomes never depends on the other records that are pressed with it.
+One call makes the batches of readings of several files, if these share the recipe and the moment of
+reading. So a turn of the agent's loop that reads a hundred quiet files costs little more than a
+turn that reads one busy file. What a record becomes never depends on the other records of the same
+call.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from skidway.schemas.codec import Codec, NotUtf8
 from skidway.schemas.wire import prefix
 
 Partitions = int | Int64s
-"""One partition for all rows, or one for each row."""
+"""Either the one partition of all rows, or an array with the partition of each row."""
 
 _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
 """If a line is rejected for one of these reasons, the detail of the reject never quotes a value of
@@ -157,8 +158,8 @@ class Press:
         sources: tuple[Source, Source],
         bucket_ms: int,
     ) -> Pressed:
-        """Makes the batches and the counts for readings that share `read_ms`. The reading of an
-        over-long line must be pressed alone, in a call of its own.
+        """Makes the batches and the counts of readings that share `read_ms` (the moment of
+        reading). The reading of an over-long line must be the only reading of its call.
 
         sources: the data topic and its rejected topic.
         """
@@ -291,8 +292,8 @@ class Press:
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[Pieces, pa.BinaryArray | None, Int64s]:
-        """Returns the values, the keys, and the rows of `parsed` that they come from. Adds a
-        reject to `rejects` for each row that does not fit.
+        """Encodes parsed records. Returns the values, the keys, and the rows of `parsed` from which
+        they come. For each row that does not fit the schema, adds a reject to `rejects`.
         """
         datums, refused = self._codec.encode_pieces_checked(parsed.batch)
         values = Pieces(prefix(self.recipe.schema.id), tuple(datums))
@@ -335,7 +336,8 @@ class Press:
         )
 
     def _partitions(self, records: Records) -> Partitions:
-        """One partition for all records of the data topic, or one partition for each record."""
+        """The partition of all records of the data topic, if they share one; otherwise the
+        partition of each record."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:
             return _file_partitions(records, self.recipe.data)

@@ -2,7 +2,7 @@
 topic's recent lines.
 
 A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
-but never a line's content. The share covers the last one or two minutes in which lines came. So if
+but never a line's content. The share covers the last one to two minutes in which lines came. So if
 no more lines come, the share stays as it was after the last lines.
 """
 
@@ -26,8 +26,8 @@ LINES_MIN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Rejected lines of a topic that are not in the log yet. path, position: the place of the first
-    of these lines.
+    """Rejected lines of a topic about which the agent has made no log entry yet. path, position:
+    the place of the first of these lines.
     """
 
     topic: str
@@ -43,7 +43,8 @@ class Untold:
 
 @dataclass(slots=True)
 class _Half:
-    """How many lines came in one half of the time window."""
+    """How many lines came in one half of the time that the share covers, and how many of them were
+    rejected. since: the monotonic time (s) at which this half began."""
 
     since: float
     lines: int = 0
@@ -85,7 +86,8 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """Returns the lines to log now, and marks them as logged."""
+        """Returns the rejected lines about which a log entry is due now, and marks them as
+        logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S

@@ -72,7 +72,7 @@ def ensure_topics(
 
 @dataclass(frozen=True, slots=True)
 class SourceSchemas:
-    """The registered schemas of a source, for its records and for its rejected lines."""
+    """The registered schemas of a source: one for its records, and one for its rejected lines."""
 
     records: Schema
     rejected: Schema
@@ -97,7 +97,8 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles a source's press, which makes batches of lines, as if each topic had one partition.
+    """Compiles a source's press (which makes record batches of lines) as if each topic had only one
+    partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """

@@ -72,8 +72,8 @@ class Topics:
         )
 
     def keep_former(self, topics: Iterable[str]) -> None:
-        """Continues to seal these data topics, even if no source of the reloaded settings names
-        them.
+        """Makes the agent continue to seal these data topics, even if no source of the reloaded
+        settings names them.
         """
         for topic in topics:
             self._former |= {topic, topic + REJECTED_SUFFIX}

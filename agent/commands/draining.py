@@ -76,8 +76,8 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The sentence for the operator if all is drained. Otherwise raises NotDrained, with a text
-    that says what the audit still lacks.
+    """The sentence for the operator if all lines are delivered and all last words are published.
+    Otherwise raises NotDrained, with a text that says what the audit still lacks.
     """
     if drained.full_reason is not None:
         raise NotDrained(

@@ -64,7 +64,8 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
-    # Syslog's format would read the level as the host.
+    # Lines with a time, a level and a JSON object also fit syslog's format, but it would read the
+    # level as the host.
     has_level = unnamed is not None and unnamed.what.startswith(unnamed_formats.LEVEL_AND_JSON)
     if unnamed is not None and (
         best is None or has_level or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
@@ -134,7 +135,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # `_extra` takes the object with this member
+        except ConfigurationRefused:  # no field: `_extra` takes the object that has this member
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -206,8 +207,8 @@ def _time_members(
 
 
 def _as_format(sample: Sample) -> Guess | None:
-    """The proposal with the named format that fits best; None if no named format can be used with
-    this file's other settings.
+    """The proposal with the named format that fits best; None if no named format can be used
+    together with the other settings that this file needs (such as `container`).
     """
     best: Guess | None = None
     for name, form in catalog.formats().items():
@@ -226,9 +227,9 @@ def _as_format(sample: Sample) -> Guess | None:
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
-    """Whether a log is in a logfmt format: most lines have the format's first key and its time, and
-    the format has all keys that most lines have. (The share of lines that the parser accepts shows
-    nothing, because the parser accepts all lines with pairs.)
+    """Whether a log is in this logfmt format: most lines have the format's first key and its time,
+    and the format has all keys that most lines have. (The share of lines that the parser accepts
+    shows nothing, because the parser accepts all lines with pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:
@@ -271,7 +272,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """The proposal for text whose records begin with a time, or have a time after a short text: the
-    most exact proposal that fits nearly as well as the best one. None if the records have no time.
+    most exact of the proposals that fit nearly as many records as the best proposal. None if the
+    records have no time.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]
@@ -306,7 +308,8 @@ _UNKNOWN: Final = (
 
 
 def _as_raw(sample: Sample) -> Guess:
-    """The proposal for a log of unknown format. It does not parse the records."""
+    """The proposal for a log of unknown format: its parser `raw` does not divide the records into
+    fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
     notes = (_UNKNOWN,)

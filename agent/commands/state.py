@@ -64,10 +64,10 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables that `show` prints for people: one of the files, and one of the files' ranges
-    that were declared lost or uncertain. Ids are written as in the audit's sentences. If the end of
-    a declared range is unknown, the file's sum says "or more". If several file ids have the same
-    path, the path is followed by what distinguishes them.
+    """The two tables that the command prints for people: one of the files, and one of the files'
+    ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written as in
+    the audit's sentences. If the end of a declared range is unknown, the file's sum says "or more".
+    If several file ids have the same path, the path is followed by what distinguishes them.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -101,8 +101,8 @@ def entries(
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """Returns the entry of one file id. `bytes` is the length of the file for which the file id
-    stands. For an open file, `bytes` is computed from the file's present size on the host.
+    """Returns the entry of one file id. `bytes` is the length of the file that the file id names.
+    For an open file, `bytes` is computed from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised

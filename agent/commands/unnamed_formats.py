@@ -63,8 +63,9 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
         is_regular = lines_of_count >= SHARE_LEAST * len(lines)
-        # Prefer a delimiter that also cuts the first line: if that line is a header, it contains no
-        # decimal commas, which could look like delimiters in other lines.
+        # Prefer a delimiter that cuts the first line into as many values as the other lines: if the
+        # first line is a header, it contains no decimal commas, which could look like delimiters in
+        # other lines.
         found = len(cut[0]) == count if cut else False, count, delimiter
         if count >= COLUMNS_LEAST and is_regular and (best is None or found[:2] > best[:2]):
             best = found
@@ -83,7 +84,7 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
     """Settings for key=value pairs. A log has such pairs if nearly every line has at least
-    PAIRS_LEAST pairs, and not more other words than pairs.
+    PAIRS_LEAST pairs, and no more words without `=` than pairs.
     """
     keys: Counter[str] = Counter()
     good = 0

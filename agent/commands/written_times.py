@@ -200,8 +200,8 @@ a number.
 
 def leading(texts: Sequence[str]) -> tuple[Form, str] | None:
     """Finds times with which the lines of a log begin. Returns the form of the times, and the
-    format that reads them; None if the first line does not begin with a time. Lines of a stack
-    trace have no time.
+    format that reads them; None if the first line does not begin with a time. Later lines without a
+    time, such as those of a stack trace, do not matter.
     """
     return _times(texts, r"\[?", r"(?![\d:])", (*FORMS, *_EPOCHS))
 

@@ -120,8 +120,8 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # There are eight arguments, because a decision about an intent changes files, presses and
-        # progress.
+        # There are eight arguments, because a decision about an intent changes the objects that own
+        # files, recipes and the progress of partitions.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -170,7 +170,8 @@ class Inquiry:
         self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
 
     def turn(self, now: float) -> None:
-        """Processes the responses that have arrived from brokers, without waiting for more."""
+        """Processes the responses that have arrived from brokers, without waiting for more
+        responses. Begins a search if none is under way and an intent waits for one."""
         if not self._searching and self._asked:
             self._begin(now)
         self._search.turn(now, is_past=now >= self._past_at)
@@ -232,7 +233,8 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send nothing, and for how long (s)."""
+        """The partitions whose brokers send no responses to the search, and for how long (s) they
+        have sent none."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
@@ -454,7 +456,8 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part: `whole` itself, or a new intent that replaces `whole`."""
+        """The intent of a part: `whole` itself if the part is the whole intent, or else a new
+        intent. The new intents of all parts together replace `whole`."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
@@ -489,7 +492,8 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position past a part; returns the checkpoint at the part's end."""
+    """Moves the file's read position past a part of the intent `whole`. Returns the checkpoint at
+    the part's end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

@@ -18,14 +18,14 @@ from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 RESPONSE_BYTES = 1 << 20
-"""The most bytes of one fetch response from each leader. Each response is decoded within one
-turn.
+"""The most bytes of one fetch response from each leader. The agent decodes each response within one
+turn of its loop.
 """
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. It receives the responses while the
-    producer's client waits for responses of its own.
+    """Implements `skidway.agent.delivery.search.Logs`. Its fetch responses arrive while the
+    producer's client waits for its own responses, because both use the same connections.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
