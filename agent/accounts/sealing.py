@@ -24,8 +24,8 @@ from skidway.dataclass import dataclass
 class Noted:
     """One topic's files at the moment of the scan for a seal.
 
-    targets: by file id, the position up to which the file must be settled. final: whether the seal
-    is the last word of an agent that leaves for good (see leaving).
+    doubts: see `note`. targets: by file id, the position up to which the file must be settled.
+    final: whether the seal is the last word of an agent that leaves for good (see leaving).
     """
 
     topic: str

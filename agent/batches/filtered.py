@@ -52,7 +52,7 @@ class Filtered:
         )  # fmt: skip
 
     def count(self, counts: Counts, source: Source, agent: int) -> int:
-        """Counts these records by rule. Returns their bytes."""
+        """Adds these records to `counts`, by rule. Returns how many bytes they have."""
         for index in np.unique(self.rule).tolist():
             mine = self.rule == index
             rule = self.rules[index]

@@ -114,7 +114,7 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The records and the refused lines of some readings. refused: each refused line, with the
+    """The records and the rejected lines of some readings. refused: each rejected line, after the
     index of its reading.
     """
 
@@ -358,7 +358,8 @@ class Press:
     def _batches(
         self, agent: int, topic: TopicSnapshot, records: Records, partitions: Partitions
     ) -> Iterator[PressedBatch]:
-        """Yields batches partition by partition, none larger than the limit."""
+        """Yields batches partition by partition. No batch is larger than the agent's `batch.size`
+        or the topic's max.message.bytes."""
         sizes = records.sizes
         for partition, rows in _by_partition(len(records), partitions):
             begin = 0
@@ -414,7 +415,8 @@ def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
 
 
 def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
-    """Yields each partition with its rows; None means all rows."""
+    """Yields each partition with the indexes of its rows; None in place of indexes means all
+    `count` rows."""
     if isinstance(partitions, int):
         yield partitions, None
         return

@@ -34,7 +34,7 @@ class Records:
 
     @property
     def sizes(self) -> Int64s:
-        """The bytes of each record's value and key."""
+        """The number of bytes of each record's value and key together."""
         return sizes_of(self.values, self.keys)
 
     def files(self) -> Iterator[tuple[int, Int64s]]:
@@ -50,7 +50,7 @@ class Records:
 
 
 def sizes_of(values: Pieces, keys: pa.BinaryArray | None) -> Int64s:
-    """The bytes of each value together with its key."""
+    """The number of bytes of each value together with its key."""
     size = values.sizes
     return size if keys is None else size + line_columns.sizes(keys)
 

@@ -78,7 +78,8 @@ def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
 
 
 def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, LeftOut]:
-    """Takes the headers of CSV out of the rejects. filters: what `filters_of` returns."""
+    """Takes the headers of CSV out of the rejects of `parsed`. Returns `parsed` without these
+    rejects, and the headers as records that were left out. filters: what `filters_of` returns."""
     headers = sorted(each.row for each in parsed.rejects if each.reason == CSV_HEADER)
     if headers:
         others = [each for each in parsed.rejects if each.reason != CSV_HEADER]
@@ -88,7 +89,8 @@ def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, Lef
 
 
 def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
-    """The recipe's rules; None if it has none. Raises ConfigurationRefused."""
+    """The object that applies the recipe's rules; None if the recipe has no rules. Raises
+    ConfigurationRefused."""
     if not recipe.shape:
         return None
     try:
@@ -146,7 +148,7 @@ class RecordShape:
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Adds the fields that the parser left out because they get their default. Removes private
-        members from the maps in `_extra`.
+        members (those that rules mask, hash or remove) from the maps in `_extra`.
         """
         for field in self.before.arrow_schema:
             if batch.schema.get_field_index(field.name) < 0:

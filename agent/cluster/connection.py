@@ -45,8 +45,8 @@ Pause = Callable[[float], object]
 
 
 def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
-    """Returns the cluster, and whether it is Apache Kafka. Raises Unreachable,
-    ConfigurationRefused.
+    """Returns the cluster that `client` reaches, and whether it is Apache Kafka. name: the agent's
+    setting `cluster.name`, if it is set. Raises Unreachable, ConfigurationRefused.
     """
     configs = client.broker_configs()
     cluster_id = client.metadata([]).cluster_id or ""
@@ -120,7 +120,8 @@ def resolve(
     settings: AgentSettings,
     cluster: Cluster,
 ) -> list[Destination]:
-    """Every source with its topics and schemas. Raises Unreachable, ConfigurationRefused."""
+    """One destination for each source: the source with its topics and schemas. Raises Unreachable,
+    ConfigurationRefused."""
     topics = _topics_now(client, _topics(settings.sources))
     sources = {
         name: Source(cluster.name, cluster.id, name, topic_id)
@@ -139,9 +140,9 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: the destinations with the current partitions and limits of their topics. A
-    destination stays unchanged if one of its topics was deleted and made again. made_again: the
-    names of the topics that were deleted and made again.
+    """The result of `refresh`. destinations: the destinations with the current partitions and
+    limits of their topics. A destination stays unchanged if one of its topics was deleted and made
+    again. made_again: the names of the topics that were deleted and made again.
     """
 
     destinations: list[Destination]
@@ -149,8 +150,8 @@ class Refreshed:
 
 
 def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
-    """Asks the cluster about the topics, but does not ask the registry. Raises Unreachable,
-    KafkaError.
+    """Asks the cluster again about the topics of these destinations, but does not ask the registry.
+    Raises Unreachable, KafkaError.
     """
     topics = _topics_now(client, _topics([each.settings for each in destinations]))
     found = Refreshed([], set())

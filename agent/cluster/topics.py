@@ -30,7 +30,7 @@ def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartit
 
 
 class Topics:
-    """Owns the rows of the table `topics`."""
+    """Owns the rows of the table `topics` in the agent's state."""
 
     def __init__(
         self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool

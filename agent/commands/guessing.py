@@ -52,7 +52,7 @@ LOOKED_AT_MAX: Final = 200
 
 def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     """Proposes a source for a file from its first lines. encoding: how the lines are encoded; None
-    if nobody knows. Raises SkidwayError if the file cannot be read or is empty.
+    if `guess` has to find this out. Raises SkidwayError if the file cannot be read or is empty.
     """
     sample = samples.read(path.absolute(), lines_max, encoding)
     try:
@@ -81,7 +81,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
 
 
 def document(found: Guess) -> dict[str, Any]:
-    """The proposal for programs."""
+    """The proposal as a document for programs (`guess --json`)."""
     return {
         "what": found.what,
         "share": round(found.preview.share, 4),

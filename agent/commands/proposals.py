@@ -35,9 +35,10 @@ _SECTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as in
-    agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the schema
-    from the source. notes: sentences for the reader of the proposal.
+    """A proposal. path: the file. what: what the log looks like, in words. source, block: the
+    proposed source, as an object and as in agent.yml. preview: the rows and rejects that this
+    source makes of the first lines. schema: the schema of the rows, as JSON text; None if the agent
+    derives the schema from the source. notes: sentences for the reader of the proposal.
     """
 
     path: Path
@@ -50,7 +51,7 @@ class Guess:
 
     @property
     def yaml(self) -> str:
-        """The block for agent.yml."""
+        """The proposed source as YAML text for agent.yml."""
         text = yaml.safe_dump(
             {"sources": [dict(self.block)]}, sort_keys=False, default_flow_style=None, width=1_000,
             allow_unicode=True,

@@ -121,17 +121,18 @@ class Sample:
         )
 
     def source(self, **settings: Any) -> SourceSettings:
-        """A source for this file."""
+        """A source for this file, with these settings."""
         return SourceSettings(topic=self.topic, paths=self.paths, **self.more, **settings)
 
     def block(self, **settings: Any) -> dict[str, Any]:
-        """A source for this file, as in agent.yml."""
+        """A source for this file, with these settings, in the form of agent.yml."""
         return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
 
 
 def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
-    """Reads a file. encoding: how its lines are encoded; None if nobody knows. Raises SkidwayError
-    if the file cannot be read or is empty.
+    """Reads the first MiB of a file. lines_max: how many lines the sample has. encoding: how the
+    lines are encoded; None if this function has to find it out. Raises SkidwayError if the file
+    cannot be read or is empty.
     """
     known = specs(SourceSettings)["encoding"].shape.choices
     if encoding is not None and encoding not in known:

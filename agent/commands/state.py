@@ -86,8 +86,8 @@ def entries(
     files: Sequence[TrackedFile], promised: Mapping[int, int], host: Host
 ) -> list[dict[str, Any]]:
     """Returns the list of entries, one for each file id, in the order in which the file ids began.
-    distinction: what distinguishes a file id from other file ids with the same path; empty if no
-    other file id has this path.
+    Each entry also has `distinction`: what distinguishes the file id from other file ids with the
+    same path; empty if no other file id has this path.
     """
     found = [entry(file, promised, host) for file in files]
     count = Counter(each["path"] for each in found)
@@ -155,8 +155,9 @@ def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A declared range, described as in the audit. end: None if the end is unknown. path: None for
-    files that never got an id of their own; `reason` names these files.
+    """A declared range, described as in the audit. In the result, `end` is None if the end is
+    unknown, and `path` is None for files that never got an id of their own (then `reason` names
+    these files).
     """
     return {
         "file": loss.file,
@@ -175,8 +176,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
     operator needs a new epoch after the topic of the audit messages was lost with messages of the
-    previous epoch. In the previous epoch the audit could not prove any later bucket complete. If
-    the state is an older copy, the agent notices this at its next start (agent.state.renewal).
+    previous epoch. Without these messages, the audit can prove no later bucket of the previous
+    epoch complete. If the state is an older copy, the agent notices this at its next start
+    (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -249,8 +251,8 @@ def _size_on_host(tracked: TrackedFile, host: Host) -> int:
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file, found by its key in its directory, perhaps at another path; None if the directory
-    does not have it.
+    """The file, found by its key (device and inode) in its directory, perhaps under another name;
+    None if the directory does not have it.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

@@ -179,7 +179,7 @@ def of_value(values: Sequence[object]) -> str | None:
 
 
 def names_zone(format_: str, texts: Sequence[str]) -> bool:
-    """Whether times say their zone. texts: some of the times."""
+    """Whether times in this format name their zone. texts: some of these times, as in the log."""
     if format_ == "rfc3339":
         return all(re.search(_ZONE + "$", text) for text in texts)
     return format_ in EPOCHS or "%z" in format_ or any(word in format_ for word in _WORDS)

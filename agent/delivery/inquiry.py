@@ -177,8 +177,8 @@ class Inquiry:
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides about each intent as soon as the search has found enough, and returns the parts
-        that are sent.
+        """Decides about each intent as soon as the search has found enough for this, and returns
+        the parts that have to be sent.
         """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
@@ -263,8 +263,9 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the agent now sends bytes of the file. None if the present id of the
-        file's topic is missing, or differs from the announced id.
+        """The recipe by which the agent now sends bytes of the file. None if no source has the
+        file, or if the topic's id is not known or is no longer the id that the file's announcement
+        names.
         """
         if tracked.source is None:
             return None
@@ -282,7 +283,8 @@ class Inquiry:
 
     def _decide(self, asked: _Asked) -> list[Taken]:
         """Adds a flight for every part of an intent. (A flight is a byte range that the checkpoint
-        still has to pass.) Returns the parts that are sent. May raise OSError.
+        still has to pass.) Returns the parts that have to be sent. Raises OSError if the file
+        cannot be read now.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -428,7 +430,7 @@ class Inquiry:
         is_whole: bool,
     ) -> Taken | None:
         """Adds a flight (a byte range that the checkpoint still has to pass) for a part, after the
-        flights of the file's earlier bytes. Returns the part if it is sent.
+        flights of the file's earlier bytes. Returns the part if it has to be sent, else None.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -478,7 +480,8 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """The positions at which the present program begins and ends records."""
+    """The positions, in the range of an intent, at which the present program begins and ends
+    records."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))

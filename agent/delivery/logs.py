@@ -82,7 +82,9 @@ class FetchedLogs:
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """Handles a log that begins after the requested offset, or ends before that offset."""
+        """Handles a log that begins after the requested offset, or ends before that offset. Returns
+        a hole for the missing offsets; an empty list if nobody could be asked yet where the log
+        begins."""
         start = error.log_start_offset
         if start < 0:  # some brokers do not report where the log begins
             try:

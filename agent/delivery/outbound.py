@@ -45,7 +45,8 @@ class Sink(Protocol):
         ...
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch; raises BufferFull."""
+        """Queues a batch for sending. The batch's delivery (its result) will have this token.
+        Raises BufferFull if the producer accepts no further batch now."""
         ...
 
 
@@ -130,8 +131,9 @@ class Departure:
 
 @dataclass(slots=True)
 class Settled:
-    """The result of a round of deliveries: the last acknowledged offset of each partition, and the
-    refusals.
+    """What a call of `settle` found in its deliveries. offsets: the last acknowledged offset of
+    each partition. refusals: the single records that a broker refused. acknowledged: how many
+    batches were acknowledged.
     """
 
     offsets: dict[TopicPartition, int]

@@ -112,8 +112,8 @@ class Presses:
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
-        """Says to which partitions the records of readings would go: for each batch, its partition
-        and the positions of its records.
+        """Finds the partitions to which the records of these readings would go. Yields, for each
+        batch, its partition and the positions of its records in the file.
         """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
@@ -123,7 +123,8 @@ class Presses:
             yield batch.tp, origins.first
 
     def records(self, recipe: Recipe, readings: Sequence[Reading]) -> list[RangeRecords]:
-        """The records of readings, exactly as they are sent. Nothing is sent."""
+        """The records that are made of these readings, exactly as the agent sends them. This method
+        sends nothing."""
         press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
         pressed = press.press(self._agent, readings, sources, self._bucket_ms)
         found = []
@@ -140,7 +141,8 @@ class Presses:
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
-        """Makes batches of durable readings."""
+        """Makes batches of readings whose intents are durable, and gives the batches to
+        `outbound`."""
         for group in _groups(taken):
             press = self._press_of(group[0].reading.intent.recipe)
             recipe = press.recipe
