@@ -139,7 +139,8 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
-        self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding  # of whole files
+        # The encoding of whole files. (The files of replays are UTF-8; see `replayed`.)
+        self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding
         self._shape = shape_of(recipe, self._codec)
         parsing, codec_before = recipe, self._codec
         if self._shape is not None:

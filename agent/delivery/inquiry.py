@@ -294,7 +294,7 @@ class Inquiry:
         if intent.file not in self._records or self._records[intent.file][0] != news:
             self._records[intent.file] = news, found.records(intent.file)
         parts = divide(intent, self._records[intent.file][1])
-        if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
+        if len(parts) > 1 and intent.length > READ_BYTES:  # an over-long line has only one record
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
             tracked.verified = False  # so the tracker checks the file before the next read

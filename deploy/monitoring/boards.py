@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent / "boards"
-WIDTH: Final = 24  # the columns of Grafana's grid
+WIDTH: Final = 24  # Grafana's grid has this many columns
 PANEL_WIDTH, PANEL_HEIGHT = 8, 7
 
 COUNT, SHARE, SECONDS, BYTES = "short", "percentunit", "s", "bytes"
