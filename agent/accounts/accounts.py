@@ -1,4 +1,5 @@
-"""Reports the agent's counts, losses and seals to the audit, each when it is due."""
+"""Reports the agent's counts (in deltas), losses and seals to the audit, each when it is due. A
+seal says up to which wall time the deltas contain the counts of all lines."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ class Accounts:
         return self._deltas.is_empty
 
     def committed(self) -> None:
-        """Notes that the turn's transaction is durable."""
+        """Notes that the transaction of this turn of the agent's loop is durable."""
         self._deltas.committed()
         self.leaving.committed()
 

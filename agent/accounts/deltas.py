@@ -1,5 +1,5 @@
 """Collects the counts of records that the checkpoint passed, and the declared losses, and makes
-numbered deltas of them. A delta is an audit message.
+numbered deltas of them. A delta is an audit message with counts by bucket (a minute of event time).
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The

@@ -40,8 +40,8 @@ class Leaving:
     """Owns the last words of the topics.
 
     left: for each topic whose newest seal is a last word, that last word. The last word is durable,
-    or this turn's transaction makes it durable. done: topics whose last word was sent after the
-    agent started, and whose files have had no new bytes since then.
+    or the transaction of the present turn of the agent's loop makes it durable. done: topics whose
+    last word was sent after the agent started, and whose files have had no new bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
@@ -66,7 +66,7 @@ class Leaving:
         return self._kept & self.done
 
     def committed(self) -> None:
-        """Notes that the turn's transaction is durable."""
+        """Notes that the transaction of this turn of the agent's loop is durable."""
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:

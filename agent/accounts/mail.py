@@ -55,7 +55,7 @@ class Mail:
         changes.forget_messages(message.id for message in self._forgetting)
 
     def committed(self) -> None:
-        """Notes that the turn's transaction is durable."""
+        """Notes that the transaction of this turn of the agent's loop is durable."""
         self._durable.extend(self._staged)
         self._staged = []
         self._forgetting = []

@@ -18,8 +18,8 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Records that rules left out. owner: for each record, the index of its reading (the bytes of
-    one intent) in the list of readings; the indexes never decrease. times: the records' event times
+    """Records that rules left out. owner: for each record, the index of its reading (a byte range
+    of a file) in the list of readings; the indexes never decrease. times: the records' event times
     (ms). rule: for each record, the index in `rules` of the rule that left it out.
     """
 

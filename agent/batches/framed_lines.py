@@ -1,4 +1,5 @@
-"""The lines into which a framer divides readings, each with its position in its file."""
+"""The lines into which a framer divides readings (byte ranges of files), each with its position in
+its file."""
 
 from __future__ import annotations
 

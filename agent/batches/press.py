@@ -1,5 +1,6 @@
-"""A press is a compiled recipe. It makes record batches from intents and their bytes. The batches
-depend only on the intents, the bytes and the recipe.
+"""A press is a compiled recipe. It makes record batches from readings. A reading is an intent (a
+promised byte range of a file) with its bytes. The batches depend only on the intents, the bytes and
+the recipe.
 
     bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
              framing    parser     rules         codec                  routing      cuts, encode
@@ -243,9 +244,9 @@ class Press:
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:
-        """If a repaired line is rejected again, takes the line out of its envelope, and gives it
-        the host and path of the line that was rejected first, so that people find that line.
-        Returns any other line unchanged.
+        """If a repaired line is rejected again, takes the line out of its envelope (the JSON object
+        in the replay's file), and gives it the host and path of the line that was rejected first,
+        so that people find that line. Returns any other line unchanged.
         """
         envelope = replayed.read(line.line) if self.recipe.is_replay else None
         raw = None if envelope is None else envelope.line_in(self.recipe.encoding)

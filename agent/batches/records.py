@@ -17,8 +17,8 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records for one topic, as rows. owner: for each row, the index of its reading (the bytes
-    of one intent) in the list of readings; the indexes never decrease.
+    """The records for one topic, as rows. owner: for each row, the index of its reading (a byte
+    range of a file) in the list of readings; the indexes never decrease.
     """
 
     owner: Int64s

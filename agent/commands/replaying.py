@@ -250,8 +250,8 @@ def _unfit(
 
 
 def _parts(envelopes: Sequence[Envelope]) -> Iterator[list[Envelope]]:
-    """Divides envelopes into parts, each small enough (READ_BYTES) that an agent reads it at
-    once."""
+    """Divides envelopes (repaired lines with their origins) into parts, each small enough
+    (READ_BYTES) that an agent reads it at once."""
     part: list[Envelope] = []
     size = 0
     for each in envelopes:

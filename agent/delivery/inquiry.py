@@ -1,5 +1,6 @@
-"""Handles intents that cannot be sent again unchanged. Finds out which of their records the brokers
-have, and then decides about the missing records.
+"""Handles intents that cannot be sent again unchanged. An intent is a promised byte range of a
+file, with the recipe by which its bytes become records. The module finds out which records of the
+intents the brokers have, and then decides about the missing records.
 
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
