@@ -33,7 +33,7 @@ DRAIN_S = 60.0
 
 
 def register(subparsers: Any) -> None:
-    """Adds the command `agent` with its verbs."""
+    """Adds the command `agent` with its subcommands."""
     from skidway.agent import memory
 
     # The imports below read these settings. NumPy's library for matrices would start a thread for

@@ -178,7 +178,7 @@ class Backlogs:
 
 
 class Lives:
-    """How long the last deleted files of each directory lived (ms)."""
+    """Owns, for each directory, how long (ms) the files lived that were deleted last."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
@@ -195,7 +195,8 @@ class Lives:
             self._found.popitem(last=False)
 
     def shortest(self, directory: str) -> int | None:
-        """The shortest of the last lives; None if the agent saw no file of the directory vanish."""
+        """The shortest life (ms) of the files of this directory that were deleted last; None if the
+        agent saw no file of the directory vanish."""
         found: Sequence[int] = self._found.get(directory, ())
         return min(found, default=None)
 

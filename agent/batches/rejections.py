@@ -37,7 +37,7 @@ class Untold:
 
     @property
     def count(self) -> int:
-        """How many lines."""
+        """How many lines were rejected."""
         return sum(self.reasons.values())
 
 
@@ -62,8 +62,8 @@ class _Topic:
 
 
 class Rejections:
-    """Owns the counts. share_max: too_many() returns the topics whose share of rejected lines is
-    greater than `share_max`.
+    """Owns the counts of the recent lines and of the rejected lines of each topic. share_max:
+    too_many() returns the topics whose share of rejected lines is greater than `share_max`.
     """
 
     def __init__(self, share_max: float) -> None:
@@ -71,7 +71,8 @@ class Rejections:
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
-        """Counts lines. records: how many lines were not rejected. now: the monotonic time (s)."""
+        """Counts lines of a topic. records: how many of them were not rejected. now: the monotonic
+        time (s)."""
         known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
         if now - known.current.since >= HALF_WINDOW_S:
             known.before, known.current = known.current, _Half(now)

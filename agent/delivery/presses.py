@@ -71,7 +71,8 @@ class Presses:
             self._presses.clear()
 
     def recipe(self, fingerprint: bytes) -> Recipe | None:
-        """The recipe with this fingerprint, if `learn` added it or a durable intent names it."""
+        """The recipe with this fingerprint, if `learn` added it or a durable intent names it;
+        otherwise None."""
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
@@ -137,7 +138,8 @@ class Presses:
         return found
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
-        """The outcome of those records of a file that were found in the recipe's topics."""
+        """The outcome (bytes and counts) of these records of a file, which were found in the
+        recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:

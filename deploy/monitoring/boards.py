@@ -29,7 +29,8 @@ SCHEMA_VERSION: Final = 37  # Grafana 9 and later can read this version
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel. queries: for each legend, its query; `{{label}}` in a legend is a label's value."""
+    """A panel of a Grafana board. queries: for each legend, its query; `{{label}}` in a legend is a
+    label's value."""
 
     title: str
     unit: str
@@ -39,7 +40,8 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board. name: the last part of the board's uid and of its file's name."""
+    """A Grafana board. name: the last part of the board's uid and of its file's name. has_topics:
+    whether the board has the variable `topic`."""
 
     name: str
     title: str
