@@ -42,9 +42,9 @@ longs = st.one_of(st.integers(LEAST, MOST), st.sampled_from([LEAST, -1, 0, 1, MO
 def test_sums_are_those_of_64_bits_wherever_they_are_added(
     sums: list[int], size: int, turn: int
 ) -> None:
-    """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas, and the
-    bucket's chain of deltas is whole. It does not matter how many messages a transaction has, or in
-    which order the messages come."""
+    """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas, and no delta
+    counts as missing from the bucket's chain (in which each delta names the previous one). It does
+    not matter how many messages a transaction has, or in which order the messages come."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)

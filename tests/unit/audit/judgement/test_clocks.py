@@ -95,8 +95,9 @@ class Site:
         self.clock.advance(seconds)
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
-        """Lets time pass. Every sender sends a message each half minute, and the collector receives
-        it at once."""
+        """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
+        In each half minute every sender in `ahead` sends a message, with its clock ahead by the
+        given milliseconds, and the collector receives the message at once."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -107,7 +108,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """The time that our clock should show."""
+        """The time that our clock should show, in the audit's judgement."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
@@ -119,7 +120,7 @@ GOOD = dict.fromkeys(ALL, 0)
 
 
 def test_clocks_that_agree_are_not_spoken_of() -> None:
-    """The audit reports no clock if all clocks agree, or differ by less than the bound."""
+    """The audit reports no clock as wrong if all clocks agree, or differ by less than the bound."""
     found = Site().live(GOOD | {agent(2): 50_000})
     assert found == Clocks(senders=3)
     assert clock_report.sentences(found) == []
@@ -332,8 +333,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
     "silent". The word is the same in the list of hosts, in the output of `skidway audit wait`, in
-    the report and on the page. The host still counts as missed, because its seals are old. When the
-    host no longer reports, the audit calls it silent."""
+    the report and on the page. The host still counts as missed (as a host that does not report in
+    time), because its seals are old. When no messages of the host arrive any more, the audit calls
+    it silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()

@@ -78,8 +78,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """The messages about five lines of app1. The agent's seal is for a time after the end of the
-    lines' bucket, and the broker's counter has counted the lines."""
+    """The messages about five lines of the host app1. The agent's seal is for a time after the end
+    of the lines' bucket, and the broker's counter has counted the lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -204,7 +204,7 @@ def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
     """A loss that a person has accepted does not keep a host from being proven, and does not make
-    the report bad."""
+    the report end with status 1."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1

@@ -929,7 +929,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """The report on a recount of an empty directory is not good."""
+    """The report on a recount of an empty directory is not good, because nothing was compared."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])

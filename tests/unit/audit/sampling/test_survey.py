@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
     """A difference stays in the newest result until a later run compares its line again and finds
-    no difference. A run that could not read the row does not remove the difference."""
+    no difference. A run that could not read the line's row does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -166,10 +166,10 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """A run that could not read all files may not have seen all rows of a line. So an equal row
-    that it has read does not remove an earlier difference of the line. A result may count more
-    differences than it lists. The differences that are not listed stay until a run has compared
-    everything."""
+    """By mistake, a line may have several rows, in different files. If a run of the comparison
+    could not read all files, it may have read only one of these rows. So this row, even if it is
+    equal to the line, does not remove an earlier difference of the line. A result may count more
+    differences than it lists. The unlisted differences stay until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
@@ -185,8 +185,9 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
-    """A result lists 100 differences. For the others it gives the least and the greatest event
-    time, also if only an earlier result knew them."""
+    """A result lists at most 100 differences. For all further differences together it gives the
+    least and the greatest event time. This includes differences that an earlier result did not list
+    and that were not compared again."""
     world.append(batch(VALUES))
     load(world, *TEXTS)
     partly = surveyed(world)
@@ -208,8 +209,8 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """If the day of a result is not a possible day, the collector refuses the message and
-    continues."""
+    """If the day in a message with a comparison's result is not a possible day, the collector
+    refuses the message and continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])
@@ -217,7 +218,8 @@ def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
 
 
 def test_a_difference_in_no_tier_is_refused() -> None:
-    """A result is refused if one of its differences names none of the four tiers."""
+    """A result of a comparison is refused if one of its differences names a tier that does not
+    exist."""
     wrong = ContentDifference(1, 7, "h", 1, "p", 0, 1, "XYZ", "out", 0, 0, "words")
     with pytest.raises(messages.MessageRefused):
         messages.decode(messages.encode(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1, (wrong,))))

@@ -76,9 +76,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """The verdict on one agent's part of a bucket, when the broker tier has counted everything that
-    the agents counted. Checks that the fold (the evidence in memory) and the ledger (the evidence
-    in SQLite) give the same verdict."""
+    """The verdict on one agent's part of a bucket, after the messages `said`, and if the broker
+    tier has counted everything that the agents counted. Checks that the fold (the evidence in
+    memory) and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -276,8 +276,8 @@ def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_sea
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """Returns the messages. Each announcement gets the birth time `born_ns` and the values in
-    `others`."""
+    """Returns the messages `said`, but with the file's birth time `born_ns` and the values `others`
+    in each announcement of a file."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said

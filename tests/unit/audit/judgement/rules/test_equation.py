@@ -117,8 +117,8 @@ def test_a_one_cluster_site_expects_no_mirror() -> None:
 
 
 def test_two_mirrors_must_each_have_everything() -> None:
-    """If there are two mirrors, each of them must have every record. Their counts are never
-    added."""
+    """If there are two mirrors, each of them must have every record. The counts of the two mirrors
+    are never added to each other."""
     other = replace(MIRROR, cluster="backup", producer="mirror-backup")
     assert verdict([*good(), delta(other, 1, count())]).status is Status.COMPLETE
     found = verdict([*good(), delta(other, 1, count(4))])
