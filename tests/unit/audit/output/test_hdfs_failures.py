@@ -94,8 +94,8 @@ class Unclear(SkidwayError):
 
 def test_an_outcome_may_be_unclear() -> None:
     """After most errors of a requested change, HDFS may still have made the change. Only if
-    permission was refused is it certain that no change was made. An error that already is one of
-    Skidway's own errors, with a sentence, stays as it is."""
+    permission was refused is it certain that no change was made. An error that already has a
+    sentence, because it is one of Skidway's own errors, stays as it is."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

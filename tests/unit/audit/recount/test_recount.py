@@ -1,4 +1,7 @@
-"""The recount of an output's rows. Each test makes its output without a loader."""
+"""Tests the recount, which counts the rows in an output's files again, and compares them with what
+the tiers counted. It reports *differences*, which are buckets whose rows do not agree with the
+counts, and *faults*, which are files or manifests that are not as a load has committed them. Each
+test makes its output without a loader."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Buckets that are not due yet do not make a report bad, except when the caller requires that
-    all buckets are complete. A report without any bucket is not good."""
+    """Buckets that are not due yet do not make a report bad (exit status 1 instead of 0), except
+    when the caller requires that all buckets are complete. A report without any bucket is bad."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status

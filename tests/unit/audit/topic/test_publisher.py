@@ -1,5 +1,5 @@
-"""Tests how a program publishes its outbox, and how it finds its own newest message on the audit
-topic."""
+"""Tests how a program publishes its outbox (its stored audit messages that are not yet on the audit
+topic), and how it finds its own newest message on the audit topic."""
 
 from __future__ import annotations
 

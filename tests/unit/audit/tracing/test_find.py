@@ -1,4 +1,5 @@
-"""Finds lines with a text in a site that is in memory."""
+"""Tests the search for all lines of a host that contain a given text, in a site that is in
+memory."""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ def on_host(world: LineWorld, path: Path, data: bytes, position: int) -> None:
 
 
 def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
-    """The search finds a line for each record of the host with the text, whatever other hosts
-    wrote, and follows the line through all tiers."""
+    """For each record of the host that contains the text, the search finds the line, whatever other
+    hosts wrote, and tells for every tier whether the tier has the line."""
     world.append(batch(LINES, agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     world.load((0, LINES[0]), (16, LINES[1]), (32, LINES[2]), offset=3)
@@ -148,8 +149,8 @@ def test_the_output_is_bounded(world: LineWorld) -> None:
 def test_a_text_of_too_many_lines_is_refused(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search stores a bounded number of lines. If more lines have the text, it refuses the
-    text."""
+    """The search stores a bounded number of lines. If more lines have the text, the search ends
+    with an error."""
     monkeypatch.setattr(find, "HITS_MAX", 2)
     world.append(batch(LINES))
     assert find.find(world.site(), question("shipped")).count == 2
@@ -194,7 +195,7 @@ def test_batches_without_producer_id_are_always_looked_at() -> None:
 
 
 def test_a_host_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """A host without agents is refused with a sentence."""
+    """The search refuses a host of which no agent has announced a file, with a sentence."""
     asked = FindQuestion("x", "nobody", 0, NOW_MS)
     with pytest.raises(UsageError, match="No agent of nobody has announced a file"):
         find.find(world.site(), asked)

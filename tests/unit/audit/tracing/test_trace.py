@@ -1,4 +1,5 @@
-"""Follows one line through all tiers of a site that is in memory."""
+"""Tests the search for one line, which tells for every tier of the site whether the tier has the
+line. The site is in memory."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ TURNS_MAX = 100
 
 
 class Answers:
-    """A stand-in for the broker's loop. It keeps the answers that an exchange sends."""
+    """A stand-in for the broker's loop. It keeps the answers that the handler sends."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []

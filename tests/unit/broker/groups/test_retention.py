@@ -69,8 +69,9 @@ def test_a_group_with_members_is_kept() -> None:
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
     """When the broker finds a group empty for the first time, it marks the group with the present
-    time, and the offsets expire later. If consumers of the group have since registered in ZooKeeper
-    and left again, the broker marks the group with a new time."""
+    time, and deletes no offsets yet. They expire when the retention time has passed since the
+    marked time. If consumers of the group have since registered in ZooKeeper and left again, the
+    broker marks the group with a new time."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)

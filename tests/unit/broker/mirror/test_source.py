@@ -1,5 +1,7 @@
 """One source is mirrored into the broker's logs, without a socket. The tests check what is copied,
-which gaps (missing offsets) are written down, and what stops a partition."""
+which gaps (missing offsets) are written down in the mirror topic's configs, and what stops a
+partition, so that nothing more is copied into it. The status is what `skidway mirror status`
+shows."""
 
 from __future__ import annotations
 

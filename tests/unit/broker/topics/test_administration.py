@@ -154,7 +154,8 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
     """A directory may be left from an earlier topic of the same name. If the deletion of the
-    earlier topic had begun, the directory is removed. Otherwise it is set aside."""
+    earlier topic had begun, the directory is removed. Otherwise it is set aside (renamed, with its
+    data)."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -197,7 +198,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
     """If a topic is marked in ZooKeeper as deleted by another broker, its data is removed. If a
-    topic vanished from ZooKeeper without this mark, its data is set aside."""
+    topic vanished from ZooKeeper without this mark, its directories are renamed, and its data
+    stays."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
