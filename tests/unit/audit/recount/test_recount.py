@@ -64,7 +64,9 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """Makes a committed load of one file. The tiers report that they counted `said` records."""
+        """Makes a committed load of one file with `count` rows (or rejects, by `kind`), and returns
+        the file's final path. If not `moved`, the file is still in staging. The tiers report that
+        they counted `said` records, by default as many as the file has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -87,7 +89,9 @@ class Output:
         return path
 
     def rewrite(self, *removed: str, moved: bool = True, deleted: bool = True) -> str:
-        """Makes a committed load that replaces files of one hour by one file with the same rows."""
+        """Makes a committed load that replaces the files `removed`, all of one hour, by one file
+        with the same rows. Returns the new file's final path. If not `moved`, the new file is still
+        in staging. If not `deleted`, the replaced files are still there."""
         self.loads += 1
         rows = pa.concat_tables([pq.read_table(self.root / path) for path in removed])
         path = f"{Path(removed[0]).parent}/rows-{self.loads}-0.parquet"
@@ -159,7 +163,8 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry that a manifest contains for the file."""
+    """The entry for a file in a manifest. `data` are the file's bytes, and `staged` is its path in
+    staging."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -456,7 +461,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The message as if the loader of the output at `root` had sent it."""
+    """The given message, but with the loader of the output at `root` as the sender."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
@@ -725,7 +730,8 @@ def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> 
 
 
 def _everything(found: Recounted, output: Output) -> set[int]:
-    """The buckets in which the rows differ from the counts of any tier."""
+    """The start times of the buckets in which the recounted rows differ from the counts of at least
+    one tier."""
     differences = recount.compare(found, output.evidence(), tuple(Tier))
     return {each.bucket[0] for each in differences}
 

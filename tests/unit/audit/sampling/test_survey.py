@@ -1,5 +1,5 @@
-"""The rows and records of a site that is in memory are compared with samples, and the result is
-reported."""
+"""The rows and records of a site that is in memory are compared with the samples of an agent, and
+the result is reported. A sample has the content sums of some lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def load(world: LineWorld, *texts: str) -> Path:
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """For each sampled line, its first byte and a placeholder text of the line's length."""
+    """For each sampled line, the position of its first byte, and a text of the line's length that
+    stands for the line."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 
@@ -108,8 +109,9 @@ def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: 
 
 @promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
-    """Before the load, the records of the lines are compared, whichever batches they are in.
-    Records of other agents are ignored. A line whose record has expired is not compared."""
+    """As long as the sampled lines have no rows, because they are not loaded yet, their records in
+    the log are compared with the sample, whichever batches they are in. Records of other agents are
+    ignored. A line whose record has expired is not compared."""
     world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
     world.append(batch(VALUES[:2], producer_id=9))
     world.append(batch(VALUES[2:], first=FIRSTS[2], producer_id=9))

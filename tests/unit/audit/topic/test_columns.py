@@ -50,7 +50,7 @@ def test_columns_are_the_sequence_they_were_made_of() -> None:
 
 
 def damaged(message: Message, part: str, **changes: Any) -> bytes:
-    """Encodes the message after changes to fields of one of its parts."""
+    """Encodes the message after `changes` to fields of its part `part`."""
     name, record = single_object.decode(encode(message))
     return single_object.encode(name, record | {part: record[part] | changes})
 

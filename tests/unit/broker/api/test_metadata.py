@@ -56,8 +56,8 @@ class Answers:
 
 
 class World:
-    """A stand-in for those parts of a broker that the handler needs. Tests replace its catalog and
-    its set of stopped partitions."""
+    """A stand-in for those parts of a broker that the handler of Metadata requests needs. Tests
+    replace its catalog and its set of stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []

@@ -43,8 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Joins the group and returns the answer. If there is no answer at once, lets the group
-        check its deadlines first."""
+        """Sends the JoinGroup request `token` and returns its answer. If the group does not answer
+        at once, lets it check its deadlines first, so that a rebalance that is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
