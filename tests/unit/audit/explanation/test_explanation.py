@@ -286,8 +286,8 @@ def test_every_cause_is_explained() -> None:
 
 
 def test_every_finding_names_a_cause() -> None:
-    """Wherever the code of the judgement makes a finding, it names one of the causes, or takes the
-    cause from another finding."""
+    """A finding is a reason in a verdict. Wherever the code that judges buckets makes a finding, it
+    gives the finding one of the causes, or the cause of another finding."""
     folder = Path(judgement.__file__).parent
     made = [
         (path.name, ast.unparse(call.args[2]))
@@ -365,7 +365,8 @@ def test_a_new_epoch_counts_from_its_own_end() -> None:
 
 
 def test_what_is_accepted_is_not_explained() -> None:
-    """A finding that a person accepted needs no explanation."""
+    """The explanation of a bucket leaves out a finding (a reason in the verdict) that a person has
+    accepted."""
     found = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST))
     assert found.explanations()
     names = (FindingName(7, "LOST 3 100-200"),)

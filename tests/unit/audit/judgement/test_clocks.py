@@ -1,6 +1,6 @@
 """Tests how the audit finds out which clock is wrong. The audit compares the times in audit
 messages with the times at which it received these messages. "Our clock" is the clock of the program
-that received and judges the messages."""
+that received and judges the messages. To report a clock means to say that this clock is wrong."""
 
 from __future__ import annotations
 

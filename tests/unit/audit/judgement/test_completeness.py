@@ -301,8 +301,8 @@ def accept(messages: list[Message], *buckets: int) -> list[Message]:
 
 @promise("6 acceptance")
 def test_accepted_buckets_count_as_complete_and_are_named() -> None:
-    """If a person has accepted all findings of a bucket, the bucket no longer keeps the topic from
-    being complete. The answer lists the bucket as accepted."""
+    """If a person has accepted all findings (the reasons in the verdict) of a bucket, the bucket no
+    longer keeps the topic from being complete. The answer lists the bucket as accepted."""
     short = [*day()[:3], delta(HDFS, 1, count(3)), *day()[4:]]
     found = only(accept(short, START))
     assert not found.is_short
@@ -328,9 +328,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
-    """A finding other than a loss, such as a silent agent, may concern an empty bucket. The finding
-    counts as accepted in the empty bucket only if a person accepted the finding both in an earlier
-    and in a later bucket."""
+    """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
+    concern an empty bucket. The finding counts as accepted in the empty bucket only if a person
+    accepted the finding both in an earlier and in a later bucket."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

@@ -515,7 +515,8 @@ def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
 
 
 def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
-    """Files in staging are not a fault if their load has no manifest yet."""
+    """Files in staging (the directory into which tasks write files before a load is committed) are
+    not a fault if their load has no manifest yet."""
     output.load(0, 10)
     output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
     assert recount_report.is_good(output.compared())
@@ -573,9 +574,10 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """The recount looks for a file first at its final path and then in staging. If a loader moves
-    the file from staging to the final path between these two looks, the recount looks at the final
-    path again and finds the file."""
+    """The recount looks for a committed file first at the file's final path and then in staging,
+    where the file was before the loader moved it. If a loader moves the file from staging to the
+    final path between these two looks, the recount looks at the final path again and finds the
+    file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -687,8 +689,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """The recount looks at the staging directory first, and then for the removed file. So it
-    reports no fault even if the loader finishes moving its files between these two looks."""
+    """A removed file that is still there is no fault while its load has files in staging. The
+    recount lists the staging directory first, and only then looks for the removed file. So it
+    reports no fault even if the loader finishes moving its files in between."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"

@@ -102,8 +102,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When the broker refuses a batch, the publisher also takes back the later batches. Its next
-    attempt sends all these batches in order."""
+    """When the broker refuses a batch, the publisher takes back this batch and all later ones, so
+    that it loses none of them. Its next attempt sends them all in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))

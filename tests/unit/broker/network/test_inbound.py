@@ -155,8 +155,9 @@ def test_requests_held_back_are_kept() -> None:
 
 
 def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
-    """If more bytes are received when only some of the frames were handled, no frame is lost and
-    none is handled twice. This also holds for a frame of which only a part has arrived."""
+    """If more bytes are received while some of the frames that came before are not handled yet, no
+    frame is lost and none is handled twice. This also holds for a frame of which only a part has
+    arrived."""
     frames = [b"%d" % n * 50 for n in range(60)]
     sock = Socket(framed(*frames), [1003] * 20)
     inbound, arena, found = Inbound(1000), Arena(1 << 17), []

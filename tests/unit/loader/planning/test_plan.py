@@ -278,9 +278,9 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """A load of a partition may stop at a record whose log file no agent has announced yet. The run
-    then makes no further load of this partition, because a further load would stop at the same
-    record."""
+    """A load of a partition may stop at a record whose log file no agent has announced yet (in a
+    message with the file's host and path). The run then makes no further load of this partition,
+    because a further load would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -167,8 +167,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
     """A slice's range consists of the offsets that its task loads. The range ends before a record
-    of a log file that no agent has announced. Neither this record nor any later record is
-    written."""
+    of a log file that no agent has announced (in a message with the file's host and path). Neither
+    this record nor any later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4

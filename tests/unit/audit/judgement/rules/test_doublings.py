@@ -53,7 +53,8 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta that counts lines of one bucket and was sent during this bucket."""
+    """A delta (a message with counts) that counts lines of one bucket and was sent during this
+    bucket."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -107,8 +108,9 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
 
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
-    """A file whose announcement names a predecessor is still compared with the files of other
-    agents. The predecessor is only an older file id of the same agent."""
+    """In an announcement (the message that an agent has found a file), the agent may name a
+    predecessor of the file. Such a file is compared with the files of other agents like every other
+    file, because the predecessor is only an older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -211,7 +213,8 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
     """In a ledger that an older program filled, the beginnings of agents are missing. The audit
-    then uses the time of an agent's first announcement as the agent's beginning."""
+    then uses the time of the agent's first announcement (the message that it has found a file) as
+    the agent's beginning."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -296,7 +299,8 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
     """Two files with the same inode and birth time are the same file. They count as the same file
-    even if the announcements give different first bytes or different device numbers."""
+    even if the agents' announcements of the files give different first bytes or different device
+    numbers."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -323,8 +327,9 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """When an agent that was upgraded announces a file's birth time, the audit also uses this time
-    for the earlier announcements of the same file id."""
+    """An agent of an older version announced a file without the file's birth time. When the agent
+    is upgraded and announces the same file id with the birth time, the audit uses this time for the
+    earlier announcement, too."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:

@@ -132,9 +132,10 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """If all counters are retired, a message of one of them must have arrived when the bucket was
-    due, or later. Otherwise the counters may have counted only some of the bucket's records. A
-    loader that has the same number of records then proves nothing."""
+    """If all counters are retired, the bucket can be complete only if a message of one of them
+    arrived when the bucket was due, or later. Without such a message, the counters may have counted
+    only some of the bucket's records, and it proves nothing that a loader has counted the same
+    records."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
