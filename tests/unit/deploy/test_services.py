@@ -1,4 +1,4 @@
-"""The roles decide whether a service has to be restarted."""
+"""Tests how the Ansible roles decide whether a service has to be restarted."""
 
 from __future__ import annotations
 

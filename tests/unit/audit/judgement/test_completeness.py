@@ -171,8 +171,8 @@ def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> No
 
 
 def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
-    """A bucket that is only partly in the requested span is judged as a whole, because the audit
-    cannot tell which of the bucket's records are in the span."""
+    """The audit judges a bucket that is only partly in the requested span as a whole, because the
+    audit cannot tell which of the bucket's records are in the span."""
     short = [x for x in day() if x != day()[3]]
     for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
         [found] = asked(short, about=question(since, until))
@@ -352,7 +352,7 @@ def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones
     ("since", "words"), [(END, "earlier than --until"), (END - 10_081 * SIZE, "10,080 buckets")]
 )
 def test_spans_that_make_no_sense_are_refused(since: int, words: str) -> None:
-    """A span that is empty, or that has more buckets than a week has minutes, is refused with one
-    sentence."""
+    """The audit refuses a question about a span that is empty, or that has more buckets than a week
+    has minutes. The error is one sentence."""
     with pytest.raises(UsageError, match=words):
         asked(day(), about=question(since))

@@ -378,8 +378,8 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
 
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
-    """If a message of a retired place (a tier of one cluster, or an output) is missing, the verdict
-    stays the same, and only has a remark in addition."""
+    """If a message of a retired place (a tier of one cluster, or an output) is missing, the bucket
+    can still be complete, and its verdict only gets a remark."""
     holed = [*said(5, 5), delta(OLD, 0, 3)]
     assert bucket(holed).status is Status.UNKNOWN
     found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
@@ -396,8 +396,8 @@ def _broken(message: Delta) -> Delta:
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
     """A chain of counts is broken if a count contains the number of an earlier message that is
     missing. A broken chain of a retired place (a tier of one cluster, or an output) only adds a
-    remark to the verdict. A broken chain of an agent makes the bucket unknown, in whichever cluster
-    it is."""
+    remark to the verdict. A broken chain of an agent makes the bucket unknown, even if the agent's
+    cluster is retired."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -514,8 +514,8 @@ def test_an_output_below_a_retired_one_counts() -> None:
 
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
-    """A text that does not name a place (a tier of one cluster, or an output) is refused. A single
-    slash names neither an output nor the whole tier."""
+    """`skidway audit retire` refuses a text that does not name a place (a tier of one cluster, or
+    an output). A single slash names neither an output nor the whole tier."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 

@@ -125,8 +125,8 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """If a partition was led before and has no directory, its data is lost. So the partition is
-    stopped with this reason, and not created again."""
+    """If this broker already led a partition, and the partition has no directory now, its data is
+    lost. So the broker stops the partition, with this reason, and does not create it again."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -166,8 +166,8 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
     """A log directory may be missing while a topic is deleted and created again. If the directory
-    then comes back with the old topic's partition, the old partition is set aside, and the new
-    topic's partition is served."""
+    then comes back with the old topic's partition, the old partition's directory is set aside
+    (renamed, with its data), and the new topic's partition is served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()
@@ -241,8 +241,8 @@ def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path)
 
 
 def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
-    """A catalog that was read before a topic was deleted and created again does not bring the
-    deleted topic back."""
+    """The catalog is what the broker has read from ZooKeeper. A catalog that was read before a
+    topic was deleted and created again does not bring the deleted topic back."""
     old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
     made(tmp_path, old.topic_id)
     world = World(tmp_path, catalog(old))

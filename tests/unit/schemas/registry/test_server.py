@@ -58,7 +58,7 @@ class Transport:
 
 
 class Cycle:
-    """A stand-in for uvicorn's RequestResponseCycle. This object shows whether the answer to a
+    """A stand-in for uvicorn's RequestResponseCycle. Its attribute shows whether the answer to a
     request is complete."""
 
     def __init__(self, response_complete: bool) -> None:

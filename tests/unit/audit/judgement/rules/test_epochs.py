@@ -1,6 +1,6 @@
-"""An agent's epochs. An agent begins a new epoch of its messages if its state may be an older copy,
-so that it may read lines again. Lines that an agent sent between the last seal of its old epoch and
-the first seal of its new epoch are in doubt."""
+"""An agent's epochs. An agent begins a new epoch of its messages when it continues with an older
+copy of its state, and so may read lines a second time. Lines that an agent sent between the last
+seal of its old epoch and the first seal of its new epoch are in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The waits between two attempts grow after each failure."""
+"""The waits before the client connects or sends again grow after each failure."""
 
 from __future__ import annotations
 
