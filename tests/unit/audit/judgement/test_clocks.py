@@ -271,8 +271,9 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """If a loader publishes the counts of an earlier run, the audit does not report a slow clock,
-    because it computes the lag from the time of sending. If the record does not have this time, the
-    audit does not use the message to judge the clock."""
+    because it computes the lag from the time at which the record was sent, and not from the time in
+    the message. If the record has no time of sending, the audit does not use the message to judge
+    the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)

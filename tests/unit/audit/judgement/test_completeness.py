@@ -217,8 +217,8 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
     """A topic without agents is complete, including its empty buckets, when a message of its
-    counter has arrived after the span. If the log has a gap, the empty buckets before the gap are
-    in doubt too."""
+    counter has arrived after the span. If the counter reported a gap (offsets that it could not
+    read), the empty buckets are in doubt, too, because the missing records may belong to them."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])

@@ -46,8 +46,9 @@ def ledger(messages: list[Message]) -> Ledger:
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
     """A delta (a message with counts) with filtered records is decoded as it was encoded. In a
-    delta, a bucket has only one entry for both its counts and its filtered records. So a missing
-    delta breaks the bucket's chain for both."""
+    delta, a bucket has only one entry for both its counts and its filtered records. Each delta also
+    names the previous delta of the bucket (a chain). So a missing delta is noticed as a break in
+    the chain, both for the counts and for the filtered records."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))

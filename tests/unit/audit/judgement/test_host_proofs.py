@@ -197,7 +197,7 @@ def test_what_is_missing_is_said(case: Case) -> None:
 
 def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
     """The proof ignores buckets that are not due yet (too recent to be judged), because the
-    broker's counter has not yet counted all of the newest records."""
+    broker's counter needs some time until it has counted the newest records."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
 

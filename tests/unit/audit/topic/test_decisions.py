@@ -514,8 +514,8 @@ def test_an_output_below_a_retired_one_counts() -> None:
 
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
-    """`skidway audit retire` refuses a text that does not name a place (a tier of one cluster, or
-    an output). A single slash names neither an output nor the whole tier."""
+    """In a list of retired places, a text that does not name a place (a tier of one cluster, or an
+    output) is refused. A single slash names neither an output nor the whole tier."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 

@@ -270,9 +270,10 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """Both agents have read a file. If a file with the same inode and the same first bytes gets a
-    new file id, only the lines that are counted up to the next seal are in doubt. For example, each
-    rotation may write the same header into a file with the same inode."""
+    """Both agents have read a file. Later the new agent gives a new file id to a file with the same
+    inode and the same first bytes. Then only the lines that it counts up to its next seal are in
+    doubt, because this file may be another one. For example, each rotation may write the same
+    header into a file with the same inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
@@ -316,9 +317,9 @@ def test_another_birth_is_another_file() -> None:
 @promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
-    """Some file systems and the previous agent version give no birth times. Without birth times,
-    two files with the same device, inode and first bytes are the same file. A file that grew, or
-    whose device number changed, is then not recognized."""
+    """Some file systems, and agents of the previous version, give no birth times. Without birth
+    times, two files with the same device, inode and first bytes are the same file. A file that
+    grew, or whose device number changed, is then not recognized."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):

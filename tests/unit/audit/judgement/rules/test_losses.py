@@ -82,8 +82,8 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
 ) -> None:
     """Lost lines may have event times before the agent's last seal. Therefore a loss also affects
     the buckets just before this seal. The larger of two settings says how far back: the agent's
-    lateness or the audit's lateness. If the agent has sent several values of its lateness, the
-    largest is used."""
+    lateness or the audit's lateness (the longest delay with which a line may come). If the agent
+    has sent several values of its lateness, the largest is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [

@@ -1,6 +1,7 @@
 """By a sender's message numbers, the audit notices that messages are missing. It also uses the
 chains of counts, in which each count contains the number of the previous message that counted the
-same bucket. The tests also show when a later message makes up for a missing message."""
+same bucket. The tests also show when a later message "makes up" for a missing message, so that a
+bucket can be complete although the message is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The waits before the client connects or sends again grow after each failure."""
+"""The waits before a client tries something again, such as a connection, grow after each
+failure."""
 
 from __future__ import annotations
 
