@@ -247,7 +247,8 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""The file that contains the first ten rows."""
+"""What the recount reports about the place of the file with the first ten rows: its hour, its
+agents, its partition, and its first and last offset."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:

@@ -410,7 +410,7 @@ def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
 def test_a_slice_of_control_batches_is_covered() -> None:
     """Control batches, which have offsets but no data records, are skipped."""
     raw = bytearray(one_batch([Record()], 0))
-    raw[22] |= 0x20  # control
+    raw[22] |= 0x20  # marks a control batch
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
     result = Runner(MemoryStore(), {0: [memoryview(raw)]}).one(Slice(0, 0, 1))
     assert (result.end, result.stop, result.files) == (1, None, ())
