@@ -248,7 +248,7 @@ def the_fault(found: Recounted) -> Fault:
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
 """What the recount reports about the place of the file with the first ten rows: its hour, its
-agents, its partition, and its first and last offset."""
+agents, its partition, and the range of its offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:

@@ -169,7 +169,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         for sender in (AGENT, *COUNTERS)
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
-    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # says less
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # smaller
     for place in (0, 1):
         late = [*whole]
         late[place] = replace(late[place], number=2)
