@@ -351,8 +351,9 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
 
 
 def test_where_records_lie_that_no_load_has_reached() -> None:
-    """If a tier has not reached some records, the explanation names the partitions, and the offsets
-    from the tier's own end to the last offset that any tier has counted."""
+    """If a tier has not counted some records yet, because its counter or the loader is behind, the
+    explanation names the partitions, and the offsets from the tier's own end to the last offset
+    that any tier has counted."""
     [case] = [x for x in CASES if x.cause is Cause.LOAD_NOT_RUN]
     assert case.explanation().offsets == (OffsetRange(0, 6, 10),)
 

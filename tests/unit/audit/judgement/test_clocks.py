@@ -120,7 +120,8 @@ GOOD = dict.fromkeys(ALL, 0)
 
 
 def test_clocks_that_agree_are_not_spoken_of() -> None:
-    """The audit reports no clock as wrong if all clocks agree, or differ by less than the bound."""
+    """The audit reports no clock as wrong if all clocks agree, or differ by less than an allowed
+    difference."""
     found = Site().live(GOOD | {agent(2): 50_000})
     assert found == Clocks(senders=3)
     assert clock_report.sentences(found) == []

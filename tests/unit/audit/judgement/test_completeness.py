@@ -274,7 +274,8 @@ def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
 
 @promise("clocks due")
 def test_by_a_wrong_clock_nothing_is_complete() -> None:
-    """If the clock of this host is wrong, no topic is complete."""
+    """If the clock of the host on which the question is asked is wrong, the audit calls no topic
+    complete."""
     evidence = Fold(day()).evidence()
     evidence.taken_ms = NOW + POLICY.clock_difference_ms + 1
     [found] = completeness(evidence, POLICY, question(), NOW)

@@ -126,8 +126,8 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """If a file of the output is damaged, the result names the file. The file's lines are compared
-    with their records, and do not count as equal rows."""
+    """If a file of the output is damaged, the result names the file. The lines whose rows are in
+    this file are compared with their records in the log instead, and do not count as equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)

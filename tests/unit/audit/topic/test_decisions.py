@@ -182,8 +182,9 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """An acceptance of lines in doubt applies only to the lines that were in doubt at that time. It
-    does not apply to lines that become doubtful later for the same reason."""
+    """Lines are in doubt if two agents of a host may both have delivered them. An acceptance of
+    such lines applies only to the lines that were in doubt at that time. It does not apply to lines
+    that become doubtful later for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"

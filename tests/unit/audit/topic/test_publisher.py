@@ -83,7 +83,8 @@ def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published(
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
-    """No batch is larger than the default limit of a topic (`max.message.bytes`)."""
+    """However many bytes the messages of the outbox have together, the publisher sends no batch
+    that is larger than the default limit of a topic (`max.message.bytes`)."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
     assert _publisher(cluster, outbox).flush(10)
     assert len(cluster.log(PARTITION).batches) == 3

@@ -91,8 +91,9 @@ def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -
 
 
 def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) -> None:
-    """The search finds the record of a line in the host's file by its position, even if the
-    record's value does not have the text in the same form as the file."""
+    """If a line of the host's file contains the text, the search finds the line's record by the
+    line's position in the file, even if the record's value does not have the text in the same form
+    as the file."""
     world.append(batch([b"0", b"1"], first=0))
     on_host(world, tmp_path / "app.log", b"a\nb\n", position=4)
     found = find.find(world.site(clusters=("dc1",)), question("b"))
@@ -115,8 +116,8 @@ def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> Non
 
 
 def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
-    """Lines of the file from before the time span do not count as missing, whether or not the span
-    has later records of the file."""
+    """Lines of the host's file that were written before the searched span of time do not count as
+    missing, whether or not the span has later records of the file."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     on_host(world, tmp_path / "app.log", LINES[0] + b"\n", position=16)
     assert find.find(world.site(clusters=("dc1",)), question("order 1")).count == 0

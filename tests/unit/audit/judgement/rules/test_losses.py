@@ -31,8 +31,8 @@ from support.promises import promise
 
 
 def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
-    """If an agent declares a loss in a topic for which nothing was ever counted, the bucket of the
-    loss has the default size."""
+    """If an agent declares a loss in a topic for which nothing was ever counted, no count says how
+    long buckets are. The bucket of the loss then has the default length, a minute."""
     (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
     assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 
