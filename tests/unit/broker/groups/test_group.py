@@ -329,8 +329,8 @@ def test_an_administrator_takes_a_static_member_out() -> None:
     ],
 )
 def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
-    """A join that is not allowed gets the same error code as in Kafka, and does not disturb the
-    group."""
+    """A JoinGroup request that is not allowed gets the same error code as in Kafka, and changes
+    nothing for the members of the group."""
     world = World()
     world.stable()
     said = world.join("b", **more)["b"]

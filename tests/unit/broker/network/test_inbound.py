@@ -12,7 +12,8 @@ from skidway.kafka.errors import FrameTooLarge
 
 
 class Socket:
-    """A fake socket, which returns its data in pieces of the given sizes."""
+    """A fake socket. Each receive returns the next piece of its data; the pieces have the given
+    sizes."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = data, sizes
@@ -30,7 +31,8 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """Receives each piece in a turn of its own, and returns all received frames."""
+    """Receives `data` in pieces of the given sizes, each in a turn of its own, and returns all
+    frames that were received."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:

@@ -280,8 +280,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Partitions that are added to a topic are served, even if an older catalog, which lacks them,
-    is applied before ZooKeeper has answered."""
+    """Partitions that this broker adds to a topic are served, even if the broker applies an older
+    catalog (what it has read from ZooKeeper), which lacks them, before ZooKeeper has answered."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -323,8 +323,8 @@ def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -
 
 
 def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
-    """If the directory of a new partition already exists with unknown data, the partition is
-    refused, and the data stays."""
+    """If the directory of a new partition already exists with unknown data, the broker does not
+    serve the partition, and the data stays."""
     world = World(tmp_path, catalog())
     world.start()
     (tmp_path / "logs-0").mkdir()

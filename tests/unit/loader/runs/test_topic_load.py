@@ -125,7 +125,8 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """A load that cannot begin reports the reason, and deletes its staging directory."""
+    """If a load cannot begin its tasks, it reports the reason, and deletes its staging
+    directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
         attempt(store, Registry(answer)).run([], lambda _done, _total: None)

@@ -38,8 +38,8 @@ class Output:
     number: int = 0
 
     def load(self, *keys: BucketKey) -> dict[BucketKey, int]:
-        """Counts the given buckets in one delta, which has the load's number. Returns the previous
-        number of each bucket."""
+        """Counts the given buckets in one delta, which has the load's number. Returns the number
+        that the table had for each bucket before."""
         self.number += 1
         spans = BucketSpans(self.store, self.side)
         known = spans.numbers(keys)

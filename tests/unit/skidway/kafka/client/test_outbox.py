@@ -104,8 +104,8 @@ def test_nothing_without_an_identity() -> None:
 
 
 def test_sequences_count_records() -> None:
-    """The base sequence of each batch is the number after the last record of the batch before
-    it."""
+    """The base sequence number of each batch is one higher than the sequence number of the last
+    record of the batch before it."""
     driver = Driver()
     driver.begin(1, 2, 3)
     assert [header.base_sequence for header in driver.sent] == [0, 2, 4, 6]
