@@ -206,7 +206,8 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
     assert main([*arguments, *more, *exempt, "--tiers", "agent,broker,mirror"]) == 1
     assert "tier mirror never reported this topic" in capsys.readouterr().out
-    assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1  # else nothing is compared
+    # If hdfs is the only tier after the agent, it is required. Otherwise nothing would be compared.
+    assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
 
 

@@ -29,13 +29,13 @@ SKIPPED: dict[str, Any] = {"skipped": True, "changed": False}
 
 
 def block() -> dict[str, Any]:
-    """Returns the part of the role that starts a service."""
+    """Returns the block of steps with which the role starts, restarts or reloads the service."""
     (found,) = (each for each in yaml.safe_load(RUN.read_text()) if "block" in each)
     return dict(found)
 
 
 def step(words: str) -> dict[str, Any]:
-    """Returns the step whose name begins with these words."""
+    """Returns the step of this block whose name begins with the given words."""
     (found,) = (each for each in block()["block"] if each["name"].startswith(words))
     return dict(found)
 

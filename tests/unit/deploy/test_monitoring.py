@@ -1,4 +1,5 @@
-"""The rules and boards in deploy/monitoring fit the programs' metrics, the guide and each other."""
+"""The Prometheus rules and the dashboards (boards) in deploy/monitoring fit the programs' metrics,
+the guide for operators (docs/operations.md) and each other."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_every_rule_that_is_recorded_is_used() -> None:
 
 
 def test_every_file_of_rules_is_tested() -> None:
-    """There is a file of rules for each part, and each alert in it has a test case."""
+    """For each part (for example, the agent) there is a file of rules, and each alert in this file
+    has a test case."""
     assert {path.stem for path in RULES.glob("*.yml")} == set(RULE_FILES)
     assert set(FILES) == set(CASES)
     assert {part: set(alerts(part)) for part in FILES} == {x: set(CASES[x]) for x in FILES}

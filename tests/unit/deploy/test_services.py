@@ -1,4 +1,4 @@
-"""The roles decide whether a service has to be restarted."""
+"""Tests how the Ansible roles decide whether a service has to be restarted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     assert not services.runs_since_before(status(), BEGAN)  # the process runs the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)
     assert not services.runs_since_before(status("failed"), BEGAN + 60)
-    assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer
+    assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # no process
 
 
 def test_a_restart_that_was_done_is_not_done_again() -> None:

@@ -56,8 +56,8 @@ def test_a_sample_without_its_sums_is_refused() -> None:
 
 def test_samples_are_taken_once_and_by_their_day() -> None:
     """A sample that arrives again, or that is also in a mirror, counts once. Samples of other days
-    are ignored. The reader counts the damaged messages, and the sampled ranges about which no
-    message has come."""
+    than the requested one are ignored. Whoever reads the samples also learns how many messages were
+    damaged, and of how many sampled byte ranges no message has come."""
     told = Told()
     damaged = encode(SAMPLE)[:20]
     later = replace(SAMPLE, period=2 * DAY)
@@ -88,7 +88,8 @@ def test_the_newest_comparison_of_a_day_counts() -> None:
 
 def test_a_sample_makes_nobody_heard() -> None:
     """Neither a sample nor the result of a comparison shows that an agent is alive. A sample may
-    arrive late, and the result comes from a command."""
+    arrive long after it was taken, and the result of a comparison is not sent by the agent but by a
+    command."""
     hearings = Hearings()
     for message in (SAMPLE, RESULT):
         hear(hearings, message, None)

@@ -1,4 +1,5 @@
-"""A block returns the seals that were put into it, whatever their order was."""
+"""A block is the form in which the ledger stores up to 64 seals of an agent in few bytes. It
+returns the seals that were put into it, whatever their order was."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def test_a_block_has_the_seals_that_were_put_into_it(block: int, put: list[Row])
 
 
 def test_a_usual_seal_takes_few_bytes() -> None:
-    """If an agent seals every ten seconds and sends one delta between two seals, a block needs at
-    most five bytes for each seal."""
+    """If an agent sends a seal every ten seconds, and one delta (a message with counts) between two
+    seals, a block needs at most five bytes for each seal."""
     start = 1_767_225_600_000
     usual = [Row(2 * x, start + 10_003 * x, 2 * x - 1, 0) for x in range(BLOCK // 2)]
     assert len(Block.of(usual).packed) <= 5 * len(usual) + 10

@@ -177,7 +177,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
     """If a loss concerns an agent from which no message ever arrived, the loss reaches back by the
-    audit's own lateness. The audit does not know the lateness setting of this agent."""
+    audit's own lateness (the longest delay with which a line may come). The audit does not know the
+    lateness setting of this agent."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]

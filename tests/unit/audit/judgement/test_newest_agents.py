@@ -190,7 +190,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """Lines that a replaced agent left unread have times before the time at which the next agent
     began. If the clock was set back before the next agent began, the lines' times may be as late as
-    the old agent's last message plus the silence time."""
+    the old agent's last message plus the time after which an agent without messages counts as
+    silent."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10

@@ -1,4 +1,5 @@
-"""The standing is a summary of the verdicts on all buckets, both old and new."""
+"""The standing is the audit's summary of the verdicts on all buckets, of old buckets and of new
+ones."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ def _judged(
 
 
 def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
-    """An old bucket that is incomplete counts as overdue, however many newer buckets are
-    complete."""
+    """An old bucket that is incomplete is counted as overdue in the standing, however many newer
+    buckets are complete."""
     counts = [_count(LOGS, index, 5) for index in range(100)]
     found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
     assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})

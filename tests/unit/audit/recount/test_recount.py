@@ -1,4 +1,7 @@
-"""The recount of an output's rows. Each test makes its output without a loader."""
+"""Tests the recount, which counts the rows in an output's files again, and compares them with what
+the tiers counted. It reports *differences*, which are buckets whose rows do not agree with the
+counts, and *faults*, which are files or manifests that are not as a load has committed them. Each
+test makes its output without a loader."""
 
 from __future__ import annotations
 
@@ -61,7 +64,9 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """Makes a committed load of one file. The tiers report that they counted `said` records."""
+        """Makes a committed load of one file with `count` rows (or rejects, by `kind`), and returns
+        the file's final path. If not `moved`, the file is still in staging. The tiers report that
+        they counted `said` records, by default as many as the file has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -84,7 +89,9 @@ class Output:
         return path
 
     def rewrite(self, *removed: str, moved: bool = True, deleted: bool = True) -> str:
-        """Makes a committed load that replaces files of one hour by one file with the same rows."""
+        """Makes a committed load that replaces the files `removed`, all of one hour, by one file
+        with the same rows. Returns the new file's final path. If not `moved`, the new file is still
+        in staging. If not `deleted`, the replaced files are still there."""
         self.loads += 1
         rows = pa.concat_tables([pq.read_table(self.root / path) for path in removed])
         path = f"{Path(removed[0]).parent}/rows-{self.loads}-0.parquet"
@@ -156,7 +163,8 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry that a manifest contains for the file."""
+    """The entry for a file in a manifest. `data` are the file's bytes, and `staged` is its path in
+    staging."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -239,7 +247,8 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""The file that contains the first ten rows."""
+"""What the recount reports about the place of the file with the first ten rows: its hour, its
+agents, its partition, and the range of its offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
@@ -453,7 +462,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The message as if the loader of the output at `root` had sent it."""
+    """The given message, but with the loader of the output at `root` as the sender."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
@@ -507,7 +516,8 @@ def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
 
 
 def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
-    """Files in staging are not a fault if their load has no manifest yet."""
+    """Files in staging (the directory into which tasks write files before a load is committed) are
+    not a fault if their load has no manifest yet."""
     output.load(0, 10)
     output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
     assert recount_report.is_good(output.compared())
@@ -565,9 +575,10 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """The recount looks for a file first at its final path and then in staging. If a loader moves
-    the file from staging to the final path between these two looks, the recount looks at the final
-    path again and finds the file."""
+    """The recount looks for a committed file first at the file's final path and then in staging,
+    where the file was before the loader moved it. If a loader moves the file from staging to the
+    final path between these two looks, the recount looks at the final path again and finds the
+    file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -679,8 +690,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """The recount looks at the staging directory first, and then for the removed file. So it
-    reports no fault even if the loader finishes moving its files between these two looks."""
+    """A removed file that is still there is no fault while its load has files in staging. The
+    recount lists the staging directory first, and only then looks for the removed file. So it
+    reports no fault even if the loader finishes moving its files in between."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -722,7 +734,8 @@ def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> 
 
 
 def _everything(found: Recounted, output: Output) -> set[int]:
-    """The buckets in which the rows differ from the counts of any tier."""
+    """The start times of the buckets in which the recounted rows differ from the counts of at least
+    one tier."""
     differences = recount.compare(found, output.evidence(), tuple(Tier))
     return {each.bucket[0] for each in differences}
 
@@ -929,7 +942,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """The report on a recount of an empty directory is not good."""
+    """The report on a recount of an empty directory is not good, because nothing was compared."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])

@@ -21,7 +21,8 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=NOW)
 
 def _ledger(start: int, size: int, agent: int, broker: int) -> Ledger:
     """A ledger with an agent whose buckets had the length `size`, and now have the length of a
-    minute."""
+    minute. For the bucket that begins at `start`, the agent counted `agent` records and the broker
+    `broker` records."""
     ledger = Ledger()
     small = Count(LOGS, 7, 2 * HOUR, SIZE, 1, 1, 1)
     for sender, records in ((AGENT, agent), (BROKER, broker)):

@@ -1,4 +1,5 @@
-"""Which sampled lines are equal to their rows, which differ, and which cannot be compared."""
+"""Tests which sampled lines count as equal to their rows, which count as different, and which
+cannot be compared. A sample is an agent's message with the content sums of some lines."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ ALL = [found(0), found(10), found(20)]
 @promise("6 content")
 def test_rows_are_equal_or_differ() -> None:
     """Each row is compared with its line. If a line has two rows, this is a difference, even if
-    both rows have the right content. A row whose line the sample does not name is a difference too,
-    because the agent would make no record of this line."""
+    both rows have the right content. A row at a position at which the sample has no line is a
+    difference too, because the agent would make no record at this position."""
     good = compare(WANTED, ALL, [], {})
     assert (good.rows, good.equal, good.differing) == (3, 3, [])
     assert good.lines == {(7, 3, 0), (7, 3, 10), (7, 3, 20)}

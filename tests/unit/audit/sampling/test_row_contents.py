@@ -32,7 +32,7 @@ PROPERTY = settings(
 
 def output_file(batch: pa.RecordBatch, **others: pa.Array) -> io.BytesIO:
     """A file of rows as the loader writes it: the batch's columns, and the columns that the loader
-    adds."""
+    adds. `others` replaces some of the columns that the loader adds."""
     count, schema = batch.num_rows, column_schema(batch.schema)
     columns = [
         converted(column, field.type) for column, field in zip(batch.columns, schema, strict=True)

@@ -1,5 +1,5 @@
-"""The rows and records of a site that is in memory are compared with samples, and the result is
-reported."""
+"""The rows and records of a site that is in memory are compared with the samples of an agent, and
+the result is reported. A sample has the content sums of some lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def load(world: LineWorld, *texts: str) -> Path:
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """For each sampled line, its first byte and a placeholder text of the line's length."""
+    """For each sampled line, the position of its first byte, and a text of the line's length that
+    stands for the line."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 
@@ -108,8 +109,9 @@ def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: 
 
 @promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
-    """Before the load, the records of the lines are compared, whichever batches they are in.
-    Records of other agents are ignored. A line whose record has expired is not compared."""
+    """As long as the sampled lines have no rows, because they are not loaded yet, their records in
+    the log are compared with the sample, whichever batches they are in. Records of other agents are
+    ignored. A line whose record has expired is not compared."""
     world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
     world.append(batch(VALUES[:2], producer_id=9))
     world.append(batch(VALUES[2:], first=FIRSTS[2], producer_id=9))
@@ -124,8 +126,8 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """If a file of the output is damaged, the result names the file. The file's lines are compared
-    with their records, and do not count as equal rows."""
+    """If a file of the output is damaged, the result names the file. The lines whose rows are in
+    this file are compared with their records in the log instead, and do not count as equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)
@@ -137,7 +139,7 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
     """A difference stays in the newest result until a later run compares its line again and finds
-    no difference. A run that could not read the row does not remove the difference."""
+    no difference. A run that could not read the line's row does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -166,10 +168,10 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """A run that could not read all files may not have seen all rows of a line. So an equal row
-    that it has read does not remove an earlier difference of the line. A result may count more
-    differences than it lists. The differences that are not listed stay until a run has compared
-    everything."""
+    """By mistake, a line may have several rows, in different files. If a run of the comparison
+    could not read all files, it may have read only one of these rows. So this row, even if it is
+    equal to the line, does not remove an earlier difference of the line. A result may count more
+    differences than it lists. The unlisted differences stay until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
@@ -185,8 +187,9 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
-    """A result lists 100 differences. For the others it gives the least and the greatest event
-    time, also if only an earlier result knew them."""
+    """A result lists at most 100 differences. For all further differences together it gives the
+    least and the greatest event time. This includes differences that an earlier result did not list
+    and that were not compared again."""
     world.append(batch(VALUES))
     load(world, *TEXTS)
     partly = surveyed(world)
@@ -208,8 +211,8 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """If the day of a result is not a possible day, the collector refuses the message and
-    continues."""
+    """If the day in a message with a comparison's result is not a possible day, the collector
+    refuses the message and continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])
@@ -217,7 +220,8 @@ def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
 
 
 def test_a_difference_in_no_tier_is_refused() -> None:
-    """A result is refused if one of its differences names none of the four tiers."""
+    """A result of a comparison is refused if one of its differences names a tier that does not
+    exist."""
     wrong = ContentDifference(1, 7, "h", 1, "p", 0, 1, "XYZ", "out", 0, 0, "words")
     with pytest.raises(messages.MessageRefused):
         messages.decode(messages.encode(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1, (wrong,))))

@@ -1,4 +1,5 @@
-"""Notes: messages that change no verdict."""
+"""Notes are messages on the audit topic that only inform people, for example about an agent's
+backlog, a topic's retention or a load. They change no verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ NOTE = Note(KIND, "7", "app1", "dc1", 1, 9, 1_000, body_of(Backlog((TOPIC,), 2, 
 
 
 def test_a_note_is_read_as_it_was_sent() -> None:
-    """Both decoders give the note back, with its topics and files."""
+    """The generic decoder and the fast decoder of audit messages both return a note as it was
+    encoded, with all topics and files in it."""
     for decode in (messages.decode, usual_messages.decode):
         assert decode(messages.encode(NOTE)) == NOTE
     assert backlog_of(NOTE) == Backlog((TOPIC,), 2, 70)
@@ -45,8 +47,9 @@ def test_a_note_is_read_as_it_was_sent() -> None:
 
 @promise("6 newer version")
 def test_an_older_collector_takes_a_note_for_no_message() -> None:
-    """A note has no Avro schema, so a collector of a version without notes refuses the note, and
-    does not call every bucket unknown."""
+    """A note has no Avro schema, so a collector of a version without notes refuses the note as
+    damaged. It does not take the note for a message with an unknown schema, which would make every
+    bucket unknown."""
     with pytest.raises(single_object.MessageInvalid) as caught:
         single_object.decode(encode(NOTE))
     assert not isinstance(caught.value, single_object.UnknownFingerprint)

@@ -1,4 +1,5 @@
-"""Follows one line through all tiers of a site that is in memory."""
+"""Tests the search for one line, which tells for every tier of the site whether the tier has the
+line. The site is in memory."""
 
 from __future__ import annotations
 
@@ -88,8 +89,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
-    """Records with event times long before their file's announcement are found, although the search
-    begins with newer records."""
+    """Records with event times long before their file's announcement (the message that the agent
+    has found the file) are found, although the search begins with newer records."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
@@ -224,8 +225,8 @@ def test_rows_that_are_there_twice_are_told(world: LineWorld) -> None:
 
 
 def test_a_file_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """A path that no agent of the host has announced, and an offset that no log has, are refused
-    with a sentence."""
+    """A path of which no agent of the host has announced a file, and an offset that no log has, are
+    refused with a sentence."""
     with pytest.raises(UsageError, match="No agent has announced web1:/other"):
         traced(world, FilePlace(0, HOST, "/other"))
     with pytest.raises(UsageError, match="logs-0 is empty"):

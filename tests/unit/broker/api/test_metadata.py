@@ -46,7 +46,7 @@ TURNS_MAX = 100
 
 
 class Answers:
-    """A stand-in for the broker's loop. It keeps the answers that an exchange sends."""
+    """A stand-in for the broker's loop. It keeps the answers that the handler sends."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -56,8 +56,8 @@ class Answers:
 
 
 class World:
-    """A stand-in for those parts of a broker that the handler needs. Tests replace its catalog and
-    its set of stopped partitions."""
+    """A stand-in for those parts of a broker that the handler of Metadata requests needs. Tests
+    replace its catalog and its set of stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []

@@ -13,8 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache answers for a group only after all offsets of the group were read. A single commit
-    is not enough."""
+    """The cache has the committed offsets of groups. It answers for a group only after all offsets
+    of the group were read from ZooKeeper. A single commit of the group is not enough."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None

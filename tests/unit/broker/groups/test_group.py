@@ -43,8 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Joins the group and returns the answer. If there is no answer at once, lets the group
-        check its deadlines first."""
+        """Sends the JoinGroup request `token` and returns its answer. If the group does not answer
+        at once, lets it check its deadlines first, so that a rebalance that is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -329,8 +329,8 @@ def test_an_administrator_takes_a_static_member_out() -> None:
     ],
 )
 def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
-    """A join that is not allowed gets the same error code as in Kafka, and does not disturb the
-    group."""
+    """A JoinGroup request that is not allowed gets the same error code as in Kafka, and changes
+    nothing for the members of the group."""
     world = World()
     world.stable()
     said = world.join("b", **more)["b"]

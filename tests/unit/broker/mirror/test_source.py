@@ -1,5 +1,7 @@
 """One source is mirrored into the broker's logs, without a socket. The tests check what is copied,
-which gaps (missing offsets) are written down, and what stops a partition."""
+which gaps (missing offsets) are written down in the mirror topic's configs, and what stops a
+partition, so that nothing more is copied into it. The status is what `skidway mirror status`
+shows."""
 
 from __future__ import annotations
 
@@ -102,7 +104,8 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the name that the source's brokers report for their cluster differs from the name in the
     mirror's settings, nothing is mirrored. The agents announce their files under the name that the
-    brokers report, so nobody would find these announcements under the name in the settings."""
+    brokers report, so no program would find these announcements (messages about the files) under
+    the name in the settings."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()

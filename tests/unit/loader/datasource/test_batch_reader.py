@@ -293,8 +293,8 @@ def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) ->
 
 def test_host_and_file_come_from_announcements(queried: Queried) -> None:
     """With the option `includeHostAndFile` each row has the host and path of its file, or null if
-    no announcement of the file is found. The audit topic is read only once; later queries read only
-    its new messages."""
+    the audit topic has no announcement of the file (an agent's message with host and path). The
+    audit topic is read only once; later queries read only its new messages."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.send(record(0), Record(file=2))
     asked = {"includeHostAndFile": "true"}

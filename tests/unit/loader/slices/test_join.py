@@ -64,9 +64,10 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """In a first run, a partition's range ends before a record of a log file that its agent has not
-    announced. If the second run shows that this record is a repeat of a record in an earlier slice,
-    the range continues after this record, and the results of the later slices are used as well."""
+    """When a slice has run for the first time, the partition's range ends before a record of a log
+    file that no agent has announced. The slice then runs again with the marks of the earlier
+    slices. If this second run shows that the record is a repeat of a record in an earlier slice,
+    the range continues after the record, and the results of the later slices are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)

@@ -79,7 +79,7 @@ class Dying:
         return SimpleNamespace(collect=self.warm)
 
     def warm(self) -> None:
-        """Replaces the work that Spark does before the first task."""
+        """Does nothing, in place of the work that Spark does before the first task."""
 
     def is_alive(self, _session: object) -> bool:
         return self.alive

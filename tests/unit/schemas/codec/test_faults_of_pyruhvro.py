@@ -50,7 +50,8 @@ def test_its_panics_are_contained() -> None:
         _guarded(lambda: pyruhvro.serialize_record_batch(batch, text, 1))
 
     class PanicException(BaseException):
-        """An exception named like pyo3's own."""
+        """An exception with the name of the exception that pyo3 (the library between Rust and
+        Python) raises when Rust code panics."""
 
     def panicked() -> None:
         raise PanicException

@@ -58,7 +58,7 @@ class Transport:
 
 
 class Cycle:
-    """A stand-in for uvicorn's RequestResponseCycle. This object shows whether the answer to a
+    """A stand-in for uvicorn's RequestResponseCycle. Its attribute shows whether the answer to a
     request is complete."""
 
     def __init__(self, response_complete: bool) -> None:
@@ -84,7 +84,8 @@ def test_a_connection_that_says_nothing_ends() -> None:
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
     """A connection is not closed while a request is being answered, because the answer may have to
-    wait for the log. This wait may be longer than the time that is allowed for a request's head."""
+    wait for ZooKeeper, where the registry stores its log. This wait may be longer than the time
+    that is allowed for a request's head."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
     timers.fire()

@@ -1,5 +1,5 @@
-"""The registry's store is a log that many registries write to. An id always means the same
-schema."""
+"""The registry's store is a log in ZooKeeper, to which many registries write. An id always means
+the same schema."""
 
 from __future__ import annotations
 

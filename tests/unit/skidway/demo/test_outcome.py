@@ -19,7 +19,7 @@ GOOD = Kill("agent", "met", "cost", 0, 1.0)
 
 
 def outcome(**changed: Any) -> DemoOutcome:
-    """A complete outcome with some values changed."""
+    """The outcome of a demo that was complete, but with the given values changed."""
     found: dict[str, Any] = {
         "sizes": {Path("/w/a.log"): 100},
         "ledger": [FILE],

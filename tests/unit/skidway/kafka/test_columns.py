@@ -99,7 +99,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
 
 
 def with_crc(buffer: bytes | bytearray) -> bytes:
-    """The batch with a CRC that fits its changed bytes."""
+    """The batch, whose bytes a test has changed, with a CRC that fits the changed bytes."""
     changed = bytearray(buffer)
     changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)

@@ -43,8 +43,8 @@ def test_a_frame_ends_with_its_piece() -> None:
 
 
 def test_damaged_frames_do_not_fill_the_room() -> None:
-    """The function returns False if a frame is damaged, or if the size of its contents differs from
-    the size in its header."""
+    """The function that decompresses the frames returns False if a frame is damaged, or if the size
+    of its contents differs from the size in its header."""
     frame = bytearray(cramjam.zstd.compress(b"some text " * 9, 1))
     assert decompress_into(memoryview(bytes(frame)), memoryview(bytearray(90)))
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))

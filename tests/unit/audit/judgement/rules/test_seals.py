@@ -57,8 +57,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
     """Before an agent sends a seal, it looks at the ends of its files. The seal does not prove a
-    bucket in which lines were counted after this look. A delta between the look and the seal may
-    contain lines that were written after the look, and more lines of the same bucket may follow."""
+    bucket in which lines were counted after this look. A delta (a message with counts) between the
+    look and the seal may count lines that were written after the look, and more lines of the same
+    bucket may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)

@@ -1,6 +1,7 @@
 """By a sender's message numbers, the audit notices that messages are missing. It also uses the
 chains of counts, in which each count contains the number of the previous message that counted the
-same bucket. The tests also show when a later message makes up for a missing message."""
+same bucket. The tests also show when a later message "makes up" for a missing message, so that a
+bucket can be complete although the message is missing."""
 
 from __future__ import annotations
 
@@ -168,7 +169,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         for sender in (AGENT, *COUNTERS)
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
-    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # says less
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # smaller
     for place in (0, 1):
         late = [*whole]
         late[place] = replace(late[place], number=2)

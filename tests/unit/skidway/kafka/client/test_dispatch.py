@@ -1,4 +1,5 @@
-"""The dispatch combines batches of many partitions into Produce requests."""
+"""The dispatch is the part of the producer that combines batches of many partitions into Produce
+requests, one for each leader."""
 
 from __future__ import annotations
 

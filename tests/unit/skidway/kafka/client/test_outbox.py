@@ -104,8 +104,8 @@ def test_nothing_without_an_identity() -> None:
 
 
 def test_sequences_count_records() -> None:
-    """The base sequence of each batch is the number after the last record of the batch before
-    it."""
+    """The base sequence number of each batch is one higher than the sequence number of the last
+    record of the batch before it."""
     driver = Driver()
     driver.begin(1, 2, 3)
     assert [header.base_sequence for header in driver.sent] == [0, 2, 4, 6]
@@ -315,8 +315,9 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A returned batch contains the number of times that it was sent, over all connections and
-    producer ids. 0 means that it was never sent."""
+    """A batch that the outbox gives back undelivered contains the number of times that it was sent,
+    over all connections and producer ids. 0 means that it was never sent, so that it cannot have
+    arrived."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
