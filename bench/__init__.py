@@ -51,8 +51,9 @@ These are the modules. The text after the colon names the benchmark's peers:
                   Runs only on request (`make bench-paper`), because it installs RabbitMQ and
                   ActiveMQ
 
-A bad figure does not make a benchmark fail. docs/performance.md has the figures of the last run. If
-BENCH_QUICK=1 is set, every benchmark is only a trial that takes seconds and writes no results.
+The *sides* of a benchmark are the systems that it compares. A bad figure does not make a benchmark
+fail. docs/performance.md has the figures of the last run. If BENCH_QUICK=1 is set, every benchmark
+is only a trial that takes seconds and writes no results.
 """
 
 import sys

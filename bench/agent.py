@@ -61,10 +61,10 @@ class Case:
     """Lines of one kind, and what the programs do with them.
 
     line: makes one record of the file. end: the bytes that follow each record. source: settings of
-    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; JSON if
-    rsyslog parses JSON; empty if rsyslog does not parse the lines. start: the regular expression
-    for the first line of a record in rsyslog. share: the number of records, as a fraction of
-    RECORDS.
+    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; the constant
+    JSON if the lines are JSON; empty if rsyslog does not parse the lines. start: the regular
+    expression by which rsyslog recognizes the first line of a record. share: the number of records,
+    as a fraction of RECORDS.
     """
 
     line: Line
@@ -81,7 +81,7 @@ class Case:
 
     @property
     def peer(self) -> str:
-        """The name of the peer in the table."""
+        """The name of the peer in the table of results."""
         return "rsyslog, parsed" if self.rule else "rsyslog, unparsed"
 
 

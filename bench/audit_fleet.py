@@ -57,7 +57,7 @@ COUNTS_MAX = 5_000
 """A delta of a counter or a loader has at most this many counts."""
 
 FAULTY, OF = 100, 10_000
-"""By default, one host in a hundred falls silent, one begins late, and one has records that the
+"""By default, FAULTY hosts in OF fall silent, FAULTY begin late, and FAULTY have records that the
 broker's counter does not count."""
 
 CHANGE_MINUTE = 2
@@ -89,8 +89,9 @@ def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
 
 @dataclass(slots=True)
 class _Teller:
-    """The state of one sender. previous: for each bucket and part of its counts, the number of the
-    last delta that touched the bucket."""
+    """The state of one sender. last: the number of its last delta. previous: for each pair of a
+    bucket and a part of the sender's counts, the number of the last delta that counted lines of the
+    pair."""
 
     sender: Sender
     last: int = 0
@@ -235,7 +236,8 @@ class Fleet:
 
 
 def _drawn(agents: Int64s, topics: Int64s, bucket: int) -> Int64s:
-    """Numbers that look like random numbers, and are the same for each tier."""
+    """Numbers that look random. They depend only on the arguments, so all tiers get the same
+    numbers."""
     places = agents + topics * 0x5851F42D4C957F2D + bucket
     return mixed(places.view(np.uint64)).view(np.int64)
 

@@ -67,7 +67,8 @@ def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, fl
 
 
 def returned(brokers: Brokers, name: str, topic: str) -> dict[str, float]:
-    """Restarts the broker cleanly while all clients try to connect again."""
+    """Restarts the broker cleanly while all clients try to connect again. Returns how long the
+    clients waited (see `Storm.run`)."""
     program = brokers.programs[name]
     program.stop(60)
     load = start("storm", brokers.addresses[name], topic)

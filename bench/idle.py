@@ -29,13 +29,14 @@ from skidway.kafka.types import TopicPartition
 
 FILES = scaled(20_000, 200)
 DESCRIPTORS_APART, DESCRIPTORS_OF_A_FILE = 500, 2
-"""File descriptors that rsyslog needs besides the log files, and for each log file."""
+"""How many file descriptors rsyslog needs for everything except log files, and how many for each
+log file."""
 DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
 MEASURE_S = scaled(60.0, 2.0)
-"""The agent looks at all files once a minute (`reconcile.interval.ms`). A shorter measurement would
-include this work only by chance.
+"""So many seconds are measured. The agent checks all files once a minute (`reconcile.interval.ms`).
+A shorter measurement would include this work only by chance.
 """
 WITHIN_S = 600.0
 
@@ -96,8 +97,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def peer(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog, which reads only the files in the folder `fewer`, because it cannot open
-    more files."""
+    """Measures rsyslog on the log files in the folder `fewer`, because rsyslog cannot open all log
+    files. files: the number of files in this folder."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic

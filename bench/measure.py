@@ -52,8 +52,8 @@ class Result(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table: the values of one figure for Skidway and for the peer, which took
-    turns."""
+    """One row of a table: the values of one figure for Skidway and for the peer, one value for each
+    round."""
 
     name: str
     unit: str
@@ -192,8 +192,8 @@ def with_cost(
     """Does the same as `in_turn`. Also returns the CPU seconds that each side's server needs per
     unit of work.
 
-    All servers have the same client. Even if the client is the bottleneck, the CPU seconds show the
-    difference between the servers.
+    All servers have the same client. So even if this client limits the throughput, the CPU seconds
+    show the difference between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 

@@ -52,7 +52,7 @@ WITHIN_S = 300.0
 START_MS = 1_699_999_200_000
 ON_SPARK = "skidway on Spark"
 WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
-"""The settings of Skidway's two ways to load."""
+"""The settings of Skidway's two sides: with default settings, and with every load on Spark."""
 
 
 @dataclass(slots=True)

@@ -90,7 +90,8 @@ class Loads:
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:
-        """Replaces the brokers with the simulated cluster inside a `with` block."""
+        """Returns a context. Inside its `with` block, the loader's code gets the simulated cluster
+        instead of brokers."""
         stack = ExitStack()
         for name, substitute in (
             ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self._cluster)),

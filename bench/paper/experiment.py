@@ -90,8 +90,8 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """Sends with librdkafka: batches of 1 to one topic, and batches of 50 to a second topic. Then
-    reads the second topic."""
+    """Measures a side that speaks Kafka's protocol, with librdkafka: sends batches of 1 to one
+    topic and batches of 50 to a second topic, then reads the second topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"

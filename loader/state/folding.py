@@ -1,16 +1,17 @@
 """Folds manifests: writes a checkpoint that replaces old manifests, and then deletes the old
 manifests.
 
-After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. If `keep` is
+A checkpoint lists the files of the output after a load. After every `CHECKPOINT_EVERY` loads, a
+loader writes a checkpoint of its newest load. If `keep` (the number of manifests to keep) is
 smaller than `CHECKPOINT_EVERY`, a loader writes a checkpoint after every `keep` loads, but not more
 often than every `CHECKPOINT_EVERY_LEAST` loads. The loader keeps at least the newest `keep`
 manifests. It looks for the newest checkpoint that is older than all manifests that it keeps, and
 deletes the manifests up to this checkpoint. So for each load whose manifest is kept, a reader can
-still find the files of the output. A reload needs the tables (tables.py) as they were after an old
-load. So a file of a table is kept as long as a kept manifest lists it.
+still find the files that the output had after this load. A reload needs the tables (tables.py) as
+they were after an old load. So a file of a table is kept as long as a kept manifest lists it.
 
-Two loaders may fold manifests at the same time, and may even fold the same manifests. If folding
-fails, a later load folds the remaining manifests.
+Two loaders may fold manifests at the same time, and may even fold the same manifests. If a load
+fails to fold some manifests, a later load folds them.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
 
 
 def _oldest(known: Iterable[Checkpoint], last: int) -> int:
-    """Returns the number of the first manifest to keep, if all manifests up to `last` may be
-    deleted."""
+    """Returns the number of the first manifest that is needed beside the checkpoints `known`. Only
+    manifests up to `last` may be deleted."""
     found = [1]
     for each in known:
         found.append(each.oldest)

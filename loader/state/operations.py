@@ -1,6 +1,6 @@
-"""Defines operations on a store, as values, and the functions that execute them. Because operations
-are values, the code that decides what to do needs no store. This code consists of generators
-(`Steps`). A generator yields operations and receives the store's answers."""
+"""Defines operations on a store, as values, and the functions that execute them. The code that
+decides what to do consists of generators (`Steps`). A generator yields operations and receives the
+store's answers. So this code needs no store itself."""
 
 from __future__ import annotations
 

@@ -145,7 +145,8 @@ class _Measured(io.RawIOBase):
 
 
 def _checksum(table: pa.Table) -> int:
-    """Returns the sum of the record hashes, or 0 for a table without origins."""
+    """Returns the sum of the record hashes. Returns 0 if the table lacks the columns of the
+    records' origins (agent, file, offset, length)."""
     if "_agent" not in table.column_names:
         return 0
     names = ("_agent", "_file_id", "_offset", "_length")

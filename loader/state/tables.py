@@ -87,7 +87,7 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """The contents of the tables. Only the driver changes them, between loads."""
+    """The contents of the tables. Only the Spark driver changes them, between loads."""
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)
