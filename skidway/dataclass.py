@@ -116,7 +116,8 @@ def _compiled(cls: type) -> Callable[..., None]:
 
 
 def _values(cls: type) -> Callable[[Any], Any]:
-    """A function that returns, as a tuple, the values by which two objects are compared."""
+    """Returns a function that returns, as a tuple, those values of an object by which two objects
+    are compared."""
     names = [x.name for x in dataclasses.fields(cls) if x.compare]
     if len(names) > 1:
         return attrgetter(*names)

@@ -71,7 +71,8 @@ def offset_document(offset: int) -> bytes:
 
 
 def read_offset(data: bytes) -> int | None:
-    """Returns the offset in a node: a decimal number, with or without a JSON document after it."""
+    """Returns the offset in a node's content: a decimal number, with or without a JSON document
+    after it. Returns None for other content."""
     found = split_offset(data)
     return None if found is None else found[0]
 

@@ -96,8 +96,8 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Returns operations that make a transaction fail if a broker has members of the group when
-        the transaction runs. Raises GroupCoordinated if a broker already has members."""
+        """Returns operations that make a transaction fail if a broker coordinates members of the
+        group when the transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
         if found is None:  # create, then delete: succeeds only if the record does not exist

@@ -59,7 +59,8 @@ class AgentState:
         return {file: size for file, size in found.items() if size > 0}
 
     def has_passed(self, promised: Mapping[int, int]) -> bool:
-        """Returns whether the checkpoint has passed all of these byte positions."""
+        """Returns whether the agent's checkpoint has reached or passed, in each file, the byte
+        position in `promised`."""
         return all(self.positions.get(file, 0) >= end for file, end in promised.items())
 
 

@@ -114,8 +114,8 @@ class Supervisor:
             time.sleep(LOOK_EVERY_S)
 
     def check(self, but: str = "") -> None:
-        """Raises ProgramFailed when a program has ended unexpectedly. Raises Stopped after a
-        signal."""
+        """Raises ProgramFailed if a program other than `but` has ended unexpectedly. Raises Stopped
+        after a signal."""
         if self._signals:
             raise Stopped(self._signals[0])
         for name, process in self._running.items():
@@ -123,7 +123,8 @@ class Supervisor:
                 raise self.failed(name, process.returncode)
 
     def failed(self, name: str, status: int) -> ProgramFailed:
-        """Returns the error for a program that ended, with the last part of its standard error."""
+        """Returns the error for a program that has ended with `status`. Its text includes the last
+        part of the program's standard error."""
         path = self.errors(name)
         said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")

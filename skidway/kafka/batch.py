@@ -163,7 +163,7 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """Returns the header in 61 bytes, without any check, for callers that check every field
+    """Returns the header at a position, without any check, for callers that check every field
     themselves."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 

@@ -162,7 +162,7 @@ def last_origin(batch: UnpackedBatch) -> Origin | None:
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
     """Returns how many batches, counted from the first, can be decoded, and what is wrong with the
-    next batch.
+    batch after them (None if all can be decoded).
     """
     for count, batch in enumerate(batches):
         try:
@@ -185,7 +185,8 @@ def _decoded(parsed: Parsed, *, with_headers: bool) -> DecodedRecords:
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Divides rows into batches. Returns the end index of each batch.
+    """Divides rows into batches. value_sizes: the bytes of each row's value. Returns the end index
+    of each batch.
 
     An encoded batch has at most `limit_bytes` (with header, before compression). The exception is a
     single row that is too large by itself. Each size must include the row's key.

@@ -109,7 +109,8 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """Returns the content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
+    """Returns the content size in the first frame's header, or None if the header states no size
+    (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]
@@ -124,7 +125,8 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
     """Decompresses lz4 frames into `scratch`. Returns None if the frames are damaged or do not fit
-    into `scratch`; then `_decompress_reserved` finds out which."""
+    into `scratch`; then the caller calls `_decompress_reserved`, which finds out which of the two
+    is the case."""
     if scratch is None or len(scratch) > limit_bytes:
         return None
     try:

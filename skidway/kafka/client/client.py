@@ -326,7 +326,8 @@ class Client:
     def _list_offsets_once(
         self, times: Mapping[TopicPartition, int], found: dict[TopicPartition, ListedOffset]
     ) -> dict[TopicPartition, KafkaError]:
-        """Asks every leader once. Adds the offsets to `found`, and returns the errors."""
+        """Asks the leader of each partition once. Adds the offsets to `found`. Returns the errors
+        of the partitions for which no offset was found."""
         cluster = self.metadata(sorted({tp.topic for tp in times}))
         errors: dict[TopicPartition, KafkaError] = {}
         leaders: dict[Address, dict[TopicPartition, int]] = {}

@@ -58,7 +58,7 @@ open.
 
 
 class Turn(NamedTuple):
-    """The events since the last turn."""
+    """What has happened since the previous turn of the loop."""
 
     fetched: list[Fetched]
     stopped: list[tuple[TopicPartition, SkidwayError]]
@@ -229,8 +229,8 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Returns the present time (monotonic seconds). Marks all readings as interrupted if the
-        last call was long ago.
+        """Returns the present time (monotonic seconds). If the last call was long ago, notes for
+        every partition that its reading was interrupted.
 
         A long time without a call means that the loop or the whole machine stood still. In this
         case, answers in the sockets may be old, and the next fetch may read another topic of the

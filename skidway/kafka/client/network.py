@@ -4,8 +4,9 @@
     network   opens and closes sockets, moves bytes between sockets and connections
     session   decides what the network does; uses no socket
 
-A link is one address on one channel (see `session`). The pieces of a call are sent with sendmsg,
-without copying. Bytes are received straight into the memory of the frame to which they belong.
+A link is one address on one channel, that is, for one kind of requests (see `session`). The pieces
+of a call are sent with sendmsg, without copying. Bytes are received straight into the memory of the
+frame to which they belong.
 """
 
 from __future__ import annotations
@@ -141,8 +142,9 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """Returns one address of the link's host. Each attempt to connect uses the host's next
-        address. For localhost, the first attempt uses ::1 and the second uses 127.0.0.1."""
+        """Returns one address of the link's host, or None while the name is being looked up. Each
+        attempt to connect uses the host's next address. For localhost, the first attempt uses ::1
+        and the second uses 127.0.0.1."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None
