@@ -16,7 +16,7 @@ Reading order:
 The producer of the client package (`skidway.kafka.client`) sends whole batches and keeps their
 order. This package gathers messages into batches for that producer. Any thread may send, because a
 lock protects the buffer. A separate thread, the sender, owns the sockets. Batches of a partition
-are sent in the order in which they were begun.
+are sent in the order in which they got their first messages.
 
 There are limits for the bytes of accepted messages that are not delivered, for the batches in
 flight, and for the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send`

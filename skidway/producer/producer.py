@@ -208,8 +208,8 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
 
 
 def _time(timestamp_ms: int) -> int:
-    """Checks a timestamp. A batch with a bad timestamp could not be encoded, and its other messages
-    would fail, too."""
+    """Checks a timestamp, and returns it. A batch with a bad timestamp could not be encoded, so the
+    other messages of the batch would fail, too."""
     if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
         return timestamp_ms
     raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")

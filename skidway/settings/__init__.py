@@ -103,7 +103,7 @@ def path_of(
 
 
 def _where(path: Path | None, program: str | None, directory: Path) -> str:
-    """Where settings come from, for the message about a missing key."""
+    """Returns a text that says where the settings come from, for the error about a missing key."""
     if path is not None:
         return str(path)
     if program is None:

@@ -18,7 +18,8 @@ COMMENT_COLUMNS = 98
 
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
-    """One row of a table of settings. For a list of sections, the key is like "sources[].topic"."""
+    """One row of a table of settings. A setting in a list of sections has a key like
+    "sources[].topic"."""
 
     key: str
     type: str

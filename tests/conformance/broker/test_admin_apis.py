@@ -146,8 +146,9 @@ def epoch_end(
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The current leader epoch ends at the log end, and an unknown later epoch has no end. A client
-    with a newer epoch is refused."""
+    """OffsetForLeaderEpoch answers that the current leader epoch ends at the log end, and that an
+    unknown later epoch has no end. It refuses a client that knows a newer current epoch than the
+    broker."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 5))
@@ -162,8 +163,8 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
-    """After kill -9 the broker knows the end of each epoch, and fences a client that knows only the
-    epoch before the crash."""
+    """After kill -9 and a restart the broker still knows the end of each epoch, and refuses a
+    client that knows only the epoch before the crash."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -225,7 +226,8 @@ def described(
 
 
 def own(client: RawClient, topic: str) -> dict[str, str | None]:
-    """Returns the settings that are set for the topic itself."""
+    """Returns the names and values of the settings that are set for the topic itself, without
+    defaults."""
     rows = described(client, topic).configs
     return {each.name: each.value for each in rows if each.config_source == 1}
 
@@ -279,7 +281,7 @@ def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int)
 
 
 def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
-    """Settings are in ZooKeeper and survive a restart."""
+    """The settings of a topic are stored in ZooKeeper, and so survive a restart of the broker."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -427,8 +429,8 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Batches with times that are too old or too far in the future are refused; each bound has its
-    own setting."""
+    """The broker refuses batches whose timestamps are too old or too far in the future. Each of
+    these two bounds has its own topic setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,

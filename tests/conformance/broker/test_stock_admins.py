@@ -63,7 +63,8 @@ def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
 
 
 def settings(admin: AdminClient, topic: str) -> dict[str, str]:
-    """Returns the settings that are set for the topic itself."""
+    """Returns the names and values of the settings that are set for the topic itself, without
+    defaults."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found = admin.describe_configs([resource])[resource].result(300)
     return {
