@@ -187,8 +187,8 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """With `latest`, a new group gets only new records. The group keeps its starting offsets even
-    if it reads nothing."""
+    """With `latest`, a new group gets only the records that are produced after it has started. The
+    group keeps its starting offsets even if it reads nothing."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []

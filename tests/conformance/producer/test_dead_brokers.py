@@ -20,8 +20,8 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(params=["nobody listens", "nobody answers"])
 def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a dead broker. The port either refuses connections, or accepts connections and
-    never sends an answer."""
+    """The address of a dead broker. Each test runs twice: with a port that refuses connections, and
+    with a port that accepts connections but never sends an answer."""
     if request.param == "nobody listens":
         yield NOBODY
         return

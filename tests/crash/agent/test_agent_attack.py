@@ -242,7 +242,7 @@ def numbers(broker: str, name: str) -> collections.Counter[int]:
 
 
 def has_seen(process: AgentProcess, logs: list[Log]) -> bool:
-    """Returns whether the agent's state has a file of each log."""
+    """Returns whether the agent has seen each log: its state has a file of the log."""
     ledger = process.ledger()
     return all(any(of_name(x["path"], log) for x in ledger) for log in logs)
 
@@ -291,8 +291,8 @@ def attacked(
     process.settings |= {"rejected.share.max": 1, "topic.partitions": 3, "read.back.wait.ms": 2000}
     process.start()
     with Writers(logs, random.Random(seed + 1)) as writers:
-        # Logs may be truncated only after the agent's first look, because the agent would not read
-        # the copies of a log that was truncated earlier.
+        # The writers may truncate logs only after the agent has first seen the logs. If a log was
+        # truncated earlier, the agent would not read the log's copies.
         eventually(lambda: has_seen(process, writers.logs), every_s=0.5, what="a look at all logs")
         done = attack(process, chance, seconds)
     if not process.healthy():
