@@ -63,7 +63,7 @@ FIGURES = (
 
 
 def run() -> SidesTable:
-    """Measures each size of fleet in separate processes."""
+    """Measures fleets of each size, each in a process of its own. Returns the table of results."""
     names = [each.name for each in SIZES]
     table = SidesTable("audit: a collector; hosts x topics", tuple(names))
     found = [_figures(each) | _rebuilt(each) for each in SIZES]

@@ -143,8 +143,8 @@ def settle(groups: CommittingGroups) -> None:
 def commits(
     groups: CommittingGroups, seconds: int, counters: dict[str, Callable[[], float]]
 ) -> Figures:
-    """Runs the open loop. Returns the latencies in ms, and how much each counter grew per
-    second."""
+    """Runs the open loop. Returns the commits per second, quantiles of their latencies in ms, and
+    how much the value of each of the `counters` (such as CPU time) grew per second."""
     total = GROUPS * seconds
     due: list[deque[float]] = [deque() for _ in range(GROUPS)]
     latencies: list[float] = []

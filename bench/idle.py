@@ -112,7 +112,8 @@ def peer(folder: Path, address: str, files: int) -> Figures:
 
 
 def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
-    """Waits until every line has arrived and the program is idle. Then measures the program."""
+    """Waits until every line has arrived and the program is idle. Then measures the program, and
+    returns its figures."""
     partition = TopicPartition(topic, 0)
     deadline = time.monotonic() + WITHIN_S
     with Client(address) as client:

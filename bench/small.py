@@ -112,7 +112,8 @@ def run() -> SidesTable:
 
 
 def measured_alone(folder: Path, topic: GrowingTopic) -> dict[str, Costs]:
-    """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends."""
+    """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends.
+    Returns the costs of each side."""
     topic.grow()
     found = {side: Costs() for side in (*WAYS, PEER)}
     for _ in range(COLD_ROUNDS):
@@ -175,7 +176,7 @@ class ResidentLoader:
         return seconds
 
     def run(self) -> LastRun:
-        """Waits for the end of the next run."""
+        """Waits for the end of the loader's next run, and returns its metrics."""
         self._last = _next_run(self.textfile, self._last)
         return self._last
 
@@ -224,8 +225,8 @@ def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> No
 
 
 def _next_run(textfile: Path, last: LastRun | None) -> LastRun:
-    """Waits until the loader's next run has ended. Raises RuntimeError if the run failed, and
-    NotReady if it did not end in time."""
+    """Waits until the loader's next run has ended, and returns the metrics of this run. Raises
+    RuntimeError if the run failed, and NotReady if it did not end in time."""
 
     def ended() -> LastRun | None:
         found = LastRun.read(textfile)

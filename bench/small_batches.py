@@ -71,7 +71,8 @@ def alone(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryv
 
 @contextlib.contextmanager
 def each_by_itself() -> Iterator[None]:
-    """Inside the block, both readers parse each batch as soon as they have it."""
+    """Inside the `with` block, both readers (loader and counter) parse each batch as soon as they
+    have it."""
     with (
         patch("skidway.loader.slices.chunk.TOGETHER_BYTES", 0),
         patch("skidway.audit.counter.batch_runs.TOGETHER_BYTES", 0),

@@ -199,7 +199,8 @@ class Spark:
         return iter(results)
 
     def run_work(self, work: Sequence[Any], progress: Progress, records: int) -> list[Rewritten]:
-        """Makes one file from each group of small files."""
+        """Simulates the tasks of a compaction: makes one file from each group of small files.
+        Returns what the tasks would report."""
         progress(len(work), len(work))
         return [self._group(*each.args[1:]) for each in work]
 

@@ -111,7 +111,7 @@ def _activemq(folder: Path) -> Found:
 
 
 def _one_by_one(side: RabbitMQ | ActiveMQ) -> Found:
-    """Measures a side that has no batches."""
+    """Measures a side that has no batches: produces the messages one by one, then consumes them."""
     with side.run():
         warm_memory(2 * COUNT * len(MESSAGE))
         produced = side.produce(COUNT, SECONDS_MAX)

@@ -75,8 +75,8 @@ def _oldest(known: Iterable[Checkpoint], last: int) -> int:
 
 
 def _delete(topic: str) -> Steps[None]:
-    """Deletes the manifests, checkpoints and tables' files that the existing checkpoints make
-    superfluous."""
+    """Deletes the manifests, checkpoints and files of tables that nobody needs because a newer
+    checkpoint replaces them."""
     known = yield from checkpoint.checkpoints(topic)
     oldest = max((each.oldest for each in known), default=1)
     begin = max((each.load for each in known if each.load < oldest), default=0)

@@ -35,8 +35,8 @@ def moves(manifest: Manifest) -> list[Move]:
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """Decides what the loader does about a move. source, target: the lengths of the two files; None
-    for a file that does not exist."""
+    """Returns what the loader must do about a move. source, target: the lengths of the two files
+    now; None for a file that does not exist."""
     if source is None and target is None:
         return Settle.BOTH_GONE
     if source is None:

@@ -30,7 +30,8 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Asks for the names in a directory."""
+    """Asks for the names in a directory. The answer is a list, which is empty if the directory does
+    not exist."""
 
     path: str
 
@@ -101,7 +102,8 @@ def run(steps: Steps[T], store: Store) -> T:
 
 
 def perform(operation: Operation, store: Store) -> Any:
-    """Performs one operation on a store. The type of the answer depends on the operation."""
+    """Performs one operation on a store, and returns the store's answer. The classes of the
+    operations say what the answer is."""
     match operation:
         case Length(path):
             return store.length(path)

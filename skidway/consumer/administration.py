@@ -128,7 +128,8 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets. If members are active, raises SkidwayError and changes nothing.
+        """Sets committed offsets, and returns the changes. With `dry_run`, only returns them. If
+        members are active, raises SkidwayError and changes nothing.
 
         During the reset, this method owns the owner nodes of the partitions. So no member can begin
         to read at the old offsets.
@@ -171,8 +172,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """Maps each of the partitions to `offset`. Raises UsageError if that offset lies outside
-        the log of a partition."""
+        """Returns a dict that maps each of the partitions to `offset`. Raises UsageError if that
+        offset lies outside the log of a partition."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:

@@ -192,8 +192,8 @@ class Registration:
         return guard
 
     def confirm(self) -> bool:
-        """Asks ZooKeeper whether the registration exists. Raises Unreachable if ZooKeeper
-        does not answer."""
+        """Asks ZooKeeper whether the registration exists, waits for the answer, and returns it.
+        Raises Unreachable if ZooKeeper does not answer."""
         name, asked_at = self.name, self.clock.monotonic()
         if name is None:
             return False

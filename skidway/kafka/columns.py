@@ -142,7 +142,8 @@ def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
 
 
 def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
-    """Decodes everything but keys and values. Raises what `decode_batches` raises."""
+    """Decodes the records without their keys and values. Raises the same errors as
+    `decode_batches`."""
     return decode_run(joined(batches))
 
 
@@ -154,7 +155,8 @@ def decode_run(run: UnpackedRun) -> HeaderColumns:
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:
     """Returns the origin of the batch's last record without decoding the records; None if this
-    record does not end with an origin. All records of an agent's batch have the agent's origin."""
+    record does not end with an origin. In a batch that an agent has sent, the origins of all
+    records name this agent."""
     if not batch.count or batch.payload[-ORIGIN.itemsize : -ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
     return origin.unpack(batch.payload[-ORIGIN_BYTES:])

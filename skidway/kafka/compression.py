@@ -95,8 +95,9 @@ def decompress(
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Decompresses Zstandard frames. If the first frame states a plausible size, the buffer gets
-    exactly that size. Otherwise `_decompress_reserved` reserves the buffer."""
+    """Decompresses Zstandard frames. If the first frame states a plausible size of its content,
+    decompresses into a buffer of exactly this size. If there is no such size, or it is wrong, calls
+    `_decompress_reserved`."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)

@@ -29,7 +29,7 @@ def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
     if ends is not None:
         try:
             length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
-            if (at + length == ends).all():  # so each record begins where the previous record ends
+            if (at + length == ends).all():  # each record ends where the next record begins
                 return ends, at
         except (IndexError, CorruptBatch):
             pass  # bytes that look like an origin header are not one, so use the lengths

@@ -91,8 +91,9 @@ class Producer:
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
     ) -> Future[Any]:
-        """Queues one message, or a set of messages. The result of the future says where the
-        messages are in the log. If a message was not delivered, the future raises the error.
+        """Queues one message, or a set of messages, and returns a future. The future's result says
+        where the messages are in the log. If a message was not delivered, the future raises the
+        error.
 
         If `partition` is given, the messages go to this partition. Otherwise the function
         `partitioner`, if given, chooses the partition of each message. If neither is given, the key

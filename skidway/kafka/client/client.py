@@ -299,7 +299,8 @@ class Client:
     def _ask_controller(
         self, call: Call, results: Callable[[Any], requests.Results]
     ) -> requests.Results:
-        """Asks the controller; if the controller has changed meanwhile, asks the new controller."""
+        """Sends a request to the controller, and returns its answer. If the controller has changed
+        meanwhile, asks the new controller."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:

@@ -171,7 +171,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # the session uses no negative tickets
+            self._refused -= 1  # a ticket of its own: the session's tickets are never negative
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
@@ -188,7 +188,8 @@ class LoopClient:
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
-        """Processes the bytes that have arrived, and sends the requests that are due."""
+        """Processes the bytes that have arrived, and sends the requests that are due. Returns what
+        has happened since the previous turn."""
         now = self._now()
         self._seen_count = self._session.delivered_count
         self._pump.advance(now)

@@ -44,7 +44,8 @@ may raise OSError."""
 
 
 def resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    """Looks up a host. Waits for the resolver if the name is not in the hosts file."""
+    """Looks up the addresses of a host. Waits for the resolver if the name is not in the hosts
+    file."""
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 

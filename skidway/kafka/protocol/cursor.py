@@ -128,7 +128,8 @@ Item = TypeVar("Item", bound=OfTopic)
 
 
 def by_topic(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
-    """Groups neighbouring items of the same topic, and keeps the order."""
+    """Returns the items, grouped by topic: each group has neighbouring items of one topic. Keeps
+    the order of the items."""
     groups: list[tuple[str, list[Item]]] = []
     last: str | None = None
     members: list[Item] = []

@@ -118,8 +118,9 @@ def _types(schema: Any) -> Iterator[Any]:
 def _listed_details(
     reader: Any, ours: list[Incompatibility], theirs: list[dict[str, str]]
 ) -> list[str]:
-    """Checks that kind, detail and place agree, and that our place leads to the type that Java
-    names.
+    """Checks that kind, detail and place of each incompatibility agree with Java's, and that our
+    place leads to the type that Java names. Returns the names of the listed differences that it
+    finds.
 
     Two differences are allowed. In the first case, the writer's schema lacks a field of the reader.
     This field has no default, but its type is an enum that has a default. Then we report a missing
