@@ -77,8 +77,7 @@ class Second(NamedTuple):
 
 
 def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
-    """Reads from the pipe what the program wrote. Yields the messages of one second after the
-    other."""
+    """Reads from the pipe what the program wrote. Yields the messages second by second."""
     while head := pipe.read(_HEAD.itemsize):
         count, counts = np.frombuffer(head, _HEAD)[0].tolist()
         lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
@@ -203,8 +202,8 @@ class Fleet:
         topics: Sequence[int] | None = None,
     ) -> CountColumns:
         """The counts of what these hosts wrote in the last `seconds`. In a delta, all new lines of
-        a host are in one bucket; some hosts also have old lines. topics: the indexes of the topics;
-        None for all topics."""
+        a host are in one bucket; some hosts also have old lines, which are in a bucket an hour
+        earlier. topics: the indexes of the topics; None for all topics."""
         number = teller.last + 1
         now = (self.time_ms - 1) // MINUTE_MS * MINUTE_MS
         count = len(self.sources) if topics is None else len(topics)
@@ -261,7 +260,7 @@ def _default_s(settings: type[Any], key: str) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Writes the messages of one second after the other."""
+    """Writes the messages second by second."""
     hosts, topics, faulty = map(int, arguments)
     fleet = Fleet(hosts, topics, faulty)
     try:

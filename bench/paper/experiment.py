@@ -1,5 +1,5 @@
-"""Runs the experiment: measures each of the four systems (the sides) alone on the machine, one
-after the other, in one run."""
+"""Runs the experiment: measures the four systems (the sides) one after the other, so that only one
+of them runs on the machine at a time."""
 
 from __future__ import annotations
 

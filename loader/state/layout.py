@@ -1,6 +1,7 @@
 """Gives the names of all files that the loader keeps under `<root>`.
 
-audit/recount/listing.py and faults.py also rely on the names of files of rows.
+If the names of files of rows change, audit/recount/listing.py and faults.py must change too,
+because they parse these names.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 <topic>/dt=2026-01-31/hour=07/rows-<load>-<number>.parquet   the rows of rewritten files

@@ -102,8 +102,8 @@ def _open_closed_outputs() -> None:
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """Runs the command, then flushes the output. Returns the exit status. The flush may raise an
-    error, too."""
+    """Runs the command, then flushes the output. Returns the exit status. The flush raises an error
+    if the output cannot be written."""
     status = _run(arguments)
     sys.stdout.flush()
     return status
@@ -125,8 +125,8 @@ def _flush_output() -> None:
 
 def _forget_output() -> None:
     """Sends the rest of the output to /dev/null, because the output's reader (such as head or less)
-    has ended, or because the disk is full. Without this function, Python's flush at exit would
-    fail, too.
+    has ended, or because the disk is full. Otherwise the flush that Python itself does at exit
+    would raise a second error.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -151,7 +151,7 @@ class Membership:
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())
 
     def vacated(self, tp: TopicPartition, now: float) -> None:
-        """Notes that a watch has reported: the owner node of a partition has changed or is gone."""
+        """Notes the report of a watch that a partition's owner node has changed or is gone."""
         if tp in self._again_at and tp not in self.owned:
             self._again_at[tp] = now
 

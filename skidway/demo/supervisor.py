@@ -1,7 +1,7 @@
 """The demo's programs as child processes.
 
 Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
-then stops the programs one by one. If the demo is killed, the kernel kills each program, too
+then stops the programs one by one. If the demo itself is killed, the kernel kills all its programs
 (PR_SET_PDEATHSIG). When a program ends, the demo kills every process that still runs in the
 program's session.
 

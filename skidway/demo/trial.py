@@ -2,9 +2,10 @@
 
 The writer writes all the time. When the first records arrive, a load begins. While Spark is
 starting, the agent, the broker and the counter are killed one after the other, each while it is
-processing data. The loader is killed while it loads. A killed program is started again at once. The
-demo counts a kill as over when the interrupted work is done: the agent's checkpoint has passed the
-interrupted bytes, the counter has counted the records, or the next load has ended.
+processing data. The loader is killed while its load runs on Spark. A killed program is started
+again at once. The demo counts a kill as over when the interrupted work is done: the agent's
+checkpoint has passed the interrupted bytes, the counter has counted the records, or the next load
+has ended.
 """
 
 from __future__ import annotations

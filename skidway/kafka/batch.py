@@ -188,8 +188,9 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
     """Raises CorruptBatch if the batch at a position is not whole, has an impossible count, or has
     a wrong CRC.
 
-    A batch may have fewer records than last offset delta + 1, because of compaction. For batches
-    from producers a broker also demands count == last_offset_delta + 1, and at least one record.
+    A batch may have fewer records than last offset delta + 1, because of compaction. This function
+    allows such a batch. From a producer, a broker accepts only batches with count ==
+    last_offset_delta + 1 and at least one record.
     """
     if header.size_bytes > len(view) - at:
         raise CorruptBatch(f"a batch of {header.size_bytes} bytes has only {len(view) - at} left")

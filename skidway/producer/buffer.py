@@ -70,7 +70,7 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    # catches Ctrl-C, too, because otherwise a flush would wait forever
+                    # catches even KeyboardInterrupt, because otherwise a flush would wait forever
                     except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):

@@ -19,11 +19,11 @@ key. This package reads no environment variable.
 The YAML is read as a tree of scalars with their line numbers, not as Python objects. The type of
 the setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it
 was written. The type of a setting may be bool, int, float, str, Path or Literal. The type may also
-be a list of these types. Such a list may be written as one comma-separated scalar, as in Kafka. It
-may also be a settings class, a list of settings classes, or dict[str, str]. Each type may be
-combined with `| None`, too. If a settings class has a method `check(self)`, the method is called
-when all values are known. The method may raise ConfigurationRefused for settings that do not fit
-together.
+be a list of these types. Such a list may be written as one comma-separated scalar, as in Kafka. A
+setting's type may also be a settings class, a list of settings classes, or dict[str, str]. Each of
+these types may be combined with `| None`. If a settings class has a method `check(self)`, the
+method is called when all values are known. The method may raise ConfigurationRefused for settings
+that do not fit together.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).

@@ -224,8 +224,9 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """Returns the partitions whose reading was interrupted since the last call, each with the
-        newest reason. The reading continues by itself. A mirror, which compares the last batch of
-        its own log with the source, must compare again after an interruption.
+        newest reason. The partitions are still fetched, without a call of `seek`. A mirror, which
+        compares the last batch of its own log with the source, must compare again after an
+        interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
