@@ -61,7 +61,7 @@ FAULTY, OF = 100, 10_000
 broker's counter does not count."""
 
 CHANGE_MINUTE = 2
-"""After this minute, some hosts fall silent, and new hosts begin."""
+"""When this many minutes have passed, some hosts fall silent, and others begin to send."""
 
 OLD_LINES_ONE_IN = 20
 

@@ -35,8 +35,8 @@ DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
 MEASURE_S = scaled(60.0, 2.0)
-"""So many seconds are measured. The agent checks all files once a minute (`reconcile.interval.ms`).
-A shorter measurement would include this work only by chance.
+"""A measurement lasts this many seconds. The agent checks all files once a minute
+(`reconcile.interval.ms`), and a shorter measurement would include this check only by chance.
 """
 WITHIN_S = 600.0
 

@@ -138,8 +138,8 @@ def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
 
 @dataclass(slots=True)
 class ResidentLoader:
-    """A loader that keeps running. textfile: the metrics of its last run. output: the directory of
-    its rows."""
+    """A loader that keeps running. textfile: the file to which it writes the metrics of its last
+    run. output: the directory of its rows."""
 
     family: Family
     topic: GrowingTopic

@@ -5,9 +5,9 @@
 
 The level info stands for a change of state, warning for a handled problem that somebody should
 watch, and error for data at risk. Nothing is logged per request. Payloads are never logged. The
-same error (same event and fields) is written at most once in `REPEAT_AFTER_S`. The next line with
-this error says how many repeats were suppressed. Lines that libraries log, from level warning on,
-are written as the event "library", and their repeats are suppressed in the same way.
+same error (same event and fields) is written at most once in `REPEAT_AFTER_S` seconds. The next
+line with this error says how many repeats were suppressed. Lines that libraries log, from level
+warning on, are written as the event "library", and their repeats are suppressed in the same way.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program
 continues. Lines that cannot be written are dropped, and the next line that is written says how many

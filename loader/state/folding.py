@@ -38,8 +38,8 @@ so an old output may have very many manifests."""
 
 def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
     """If a checkpoint is due, writes a checkpoint of the newest load, and then deletes the files
-    that no reader needs any more. All files of the newest load must already be moved into place.
-    keep: the least number of manifests that are kept. every: the number of loads from one
+    that no reader needs any more. The caller must have moved all files of the newest load into
+    place. keep: the least number of manifests that are kept. every: the number of loads from one
     checkpoint to the next; by default this number depends on `keep`. Returns whether it wrote a
     checkpoint.
 

@@ -58,8 +58,8 @@ class LoadId:
 
 
 def state(topic: str) -> str:
-    """Returns the directory of a topic's manifests, and of all files that belong to the
-    manifests."""
+    """Returns the directory `_skidway/<topic>`, which contains a topic's manifests and the other
+    files of its state."""
     return f"{STATE}/{topic}"
 
 

@@ -128,8 +128,8 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets, and returns the changes. With `dry_run`, only returns them. If
-        members are active, raises SkidwayError and changes nothing.
+        """Sets committed offsets, and returns the changes. With `dry_run`, only returns the
+        changes. If members are active, raises SkidwayError and changes nothing.
 
         During the reset, this method owns the owner nodes of the partitions. So no member can begin
         to read at the old offsets.

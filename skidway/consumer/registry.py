@@ -137,8 +137,8 @@ class GroupRegistry:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Creates the owner node. If another reader owns the partition, watches the owner node and
-        returns False."""
+        """Creates the owner node, and returns True. If another reader owns the partition, watches
+        the owner node and returns False."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
             refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])

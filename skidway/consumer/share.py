@@ -147,8 +147,9 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Registers this reader if it is not registered. Returns whether it is registered. If the
-        lease is over, first waits until ZooKeeper says whether the registration still exists."""
+        """Registers this reader if it is not registered. Returns whether it is registered; while
+        ZooKeeper does not answer, returns False. If the lease is over, first waits until ZooKeeper
+        says whether the registration still exists."""
         registration = self._registration
         if not registration.is_connected:
             return False

@@ -66,8 +66,8 @@ class AgentState:
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """The state after a counter's last transaction. A new epoch means that the counter started
-    over."""
+    """The state after a counter's last transaction. A new epoch means that the counter began again
+    with an empty state."""
 
     epoch: int = 0
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)

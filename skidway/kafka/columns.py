@@ -187,11 +187,11 @@ def _decoded(parsed: Parsed, *, with_headers: bool) -> DecodedRecords:
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Divides rows into batches. value_sizes: the bytes of each row's value. Returns the end index
-    of each batch.
+    """Divides rows into batches. value_sizes: the bytes of each row's value and key together.
+    Returns the end index of each batch.
 
     An encoded batch has at most `limit_bytes` (with header, before compression). The exception is a
-    single row that is too large by itself. Each size must include the row's key.
+    batch of a single row that is larger than this.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

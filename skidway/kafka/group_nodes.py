@@ -22,7 +22,7 @@ _OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(\{.*)?\Z", re.DOTALL)
 
 
 def group_path(group: str) -> str:
-    """Returns the root of a group's nodes."""
+    """Returns the path of the node below which all nodes of a group are."""
     name = quote(group, safe="")
     return f"{CONSUMERS}/{name.replace('.', '%2E') if name in ('.', '..') else name}"
 
@@ -33,13 +33,14 @@ def group_of(name: str) -> str:
 
 
 def record_path(group: str) -> str:
-    """Returns the node with generation and members of a group that a broker coordinates."""
+    """Returns the path of the node with generation and members of a group that a broker
+    coordinates."""
     return f"{group_path(group)}/group"
 
 
 def ids_path(group: str) -> str:
-    """Returns the parent node of the registrations of consumers that coordinate through
-    ZooKeeper."""
+    """Returns the path of the node below which the registrations of consumers are that coordinate
+    through ZooKeeper."""
     return f"{group_path(group)}/ids"
 
 

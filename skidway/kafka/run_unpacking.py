@@ -65,9 +65,9 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The batches that `unpack_run` has taken, from the first of the given batches on. headers: the
-    headers of all taken batches. run: the taken batches that have records. The run's payload may be
-    in the workspace."""
+    """The batches that one call of `unpack_run` has checked and decompressed, from the first of the
+    given batches on. headers: the headers of all these batches. run: those of these batches that
+    have records. The run's payload may be in the workspace."""
 
     headers: Headers
     run: UnpackedRun

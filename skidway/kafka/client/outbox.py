@@ -297,7 +297,8 @@ class Outbox:
         self.trouble = None
 
     def _window(self, address: Address, now: float, wall_ms: int) -> int:
-        """Returns how many batches may be sent and not yet answered at the same time now."""
+        """Returns the highest number of batches that may now wait for an answer at the same
+        time."""
         if not self._idempotent:
             return self._max_in_flight
         idle_ms = max((now - self._acked_at) * 1000, wall_ms - self._acked_wall_ms)
