@@ -321,8 +321,8 @@ def test_the_time_of_appending_is_the_records_time(
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        # Three equal batches, because the broker checks a batch that is like the previous batch in
-        # a faster way.
+        # The test sends three equal batches, because the broker has a faster check for a batch that
+        # is like the previous batch.
         for expected in (0, 1, 2):
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
@@ -358,8 +358,8 @@ def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayB
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
-    """The largest timestamp is found even if the batch that contains it begins before the log
-    start."""
+    """ListOffsets finds the largest timestamp even if the batch that contains it begins before the
+    log start."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", b"c", timestamps=[90, 20, 30]))
@@ -456,8 +456,8 @@ def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) -> None:
-    """After DeleteRecords, the next retention check frees the space. The deleted records stay
-    deleted if the broker is then killed."""
+    """After DeleteRecords, the next retention check frees the disk space of whole segments before
+    the new log start. The deleted records stay deleted if the broker is then killed."""
     own_broker.settings |= {
         "log.retention.check.interval.ms": 100,
         "log.segment.delete.delay.ms": 0,

@@ -75,7 +75,7 @@ def settings(admin: AdminClient, topic: str) -> dict[str, str]:
 
 
 def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
-    """confluent-kafka can change single settings, with each of the four operations, and can replace
+    """confluent-kafka can change single settings (set, delete, append, subtract), and can replace
     all settings at once."""
     entries = [
         ConfigEntry("segment.ms", "7000", incremental_operation=AlterConfigOpType.SET),

@@ -91,7 +91,8 @@ def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
 
 
 def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
-    """Two members of a group share the records of a topic; a second group gets every record too."""
+    """Two members of a group share the records of a topic. A second group also gets every
+    record."""
     one = consumer(topic, f"{topic.name}-shared")
     two = consumer(topic, f"{topic.name}-shared")
     other = consumer(topic, f"{topic.name}-other")

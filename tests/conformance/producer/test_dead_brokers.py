@@ -30,8 +30,8 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
-    """If several threads send at once, each thread gets its error after max_block_ms and does not
-    wait for the other threads."""
+    """If several threads send to a dead broker at once, each thread gets its error after
+    max_block_ms and does not wait for the other threads."""
     took_s: list[float] = []
     with Producer(dead_broker, max_block_ms=1_000) as producer:
 
