@@ -61,10 +61,10 @@ class Case:
     """Lines of one kind, and what the programs do with them.
 
     line: makes one record of the file. end: the bytes that follow each record. source: settings of
-    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; JSON if
-    rsyslog parses JSON; empty if rsyslog does not parse the lines. start: the regular expression
-    for the first line of a record in rsyslog. share: the number of records, as a fraction of
-    RECORDS.
+    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; the constant
+    JSON if the lines are JSON; empty if rsyslog does not parse the lines. start: the regular
+    expression by which rsyslog recognizes the first line of a record. share: the number of records,
+    as a fraction of RECORDS.
     """
 
     line: Line
@@ -81,7 +81,7 @@ class Case:
 
     @property
     def peer(self) -> str:
-        """The name of the peer in the table."""
+        """The name of the peer in the table of results."""
         return "rsyslog, parsed" if self.rule else "rsyslog, unparsed"
 
 
@@ -152,7 +152,7 @@ class Site:
         (self.folder / "members.avsc").write_text(json.dumps(schema))
 
     def agent(self) -> Run:
-        """Measures `skidway agent run`, with a new state directory for each run."""
+        """Measures one run of `skidway agent run` with a new state directory."""
         with self._directory("skidway") as (work, topic):
             source = {"topic": topic, "paths": [f"{work}/logs/*.log"], **self.case.source}
             if source.get("parser") == {"type": "json"}:
@@ -195,8 +195,8 @@ class Site:
 
     @contextlib.contextmanager
     def _directory(self, who: str) -> Iterator[tuple[Path, str]]:
-        """Makes a topic, and a directory with a file of two records in `logs`. Deletes the
-        directory at the end of the block."""
+        """Makes a topic, and a directory in which `logs` has a file of two records. Yields the
+        directory and the topic's name. Deletes the directory at the end of the block."""
         topic = f"bench-{who}-{time.time_ns()}"
         create(self.address, topic)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=f"{who}-") as name:

@@ -57,11 +57,11 @@ COUNTS_MAX = 5_000
 """A delta of a counter or a loader has at most this many counts."""
 
 FAULTY, OF = 100, 10_000
-"""By default, one host in a hundred falls silent, one begins late, and one has records that the
+"""By default, FAULTY hosts in OF fall silent, FAULTY begin late, and FAULTY have records that the
 broker's counter does not count."""
 
 CHANGE_MINUTE = 2
-"""After this minute, some hosts fall silent, and new hosts begin."""
+"""When this many minutes have passed, some hosts fall silent, and others begin to send."""
 
 OLD_LINES_ONE_IN = 20
 
@@ -77,8 +77,7 @@ class Second(NamedTuple):
 
 
 def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
-    """Reads from the pipe what the program wrote. Yields the messages of one second after the
-    other."""
+    """Reads from the pipe what the program wrote. Yields the messages second by second."""
     while head := pipe.read(_HEAD.itemsize):
         count, counts = np.frombuffer(head, _HEAD)[0].tolist()
         lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
@@ -89,8 +88,9 @@ def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
 
 @dataclass(slots=True)
 class _Teller:
-    """The state of one sender. previous: for each bucket and part of its counts, the number of the
-    last delta that touched the bucket."""
+    """The state of one sender. last: the number of its last delta. previous: for each pair of a
+    bucket and a part of the sender's counts, the number of the last delta that counted lines of the
+    pair."""
 
     sender: Sender
     last: int = 0
@@ -202,8 +202,8 @@ class Fleet:
         topics: Sequence[int] | None = None,
     ) -> CountColumns:
         """The counts of what these hosts wrote in the last `seconds`. In a delta, all new lines of
-        a host are in one bucket; some hosts also have old lines. topics: the indexes of the topics;
-        None for all topics."""
+        a host are in one bucket; some hosts also have old lines, which are in a bucket an hour
+        earlier. topics: the indexes of the topics; None for all topics."""
         number = teller.last + 1
         now = (self.time_ms - 1) // MINUTE_MS * MINUTE_MS
         count = len(self.sources) if topics is None else len(topics)
@@ -235,7 +235,8 @@ class Fleet:
 
 
 def _drawn(agents: Int64s, topics: Int64s, bucket: int) -> Int64s:
-    """Numbers that look like random numbers, and are the same for each tier."""
+    """Numbers that look random. They depend only on the arguments, so all tiers get the same
+    numbers."""
     places = agents + topics * 0x5851F42D4C957F2D + bucket
     return mixed(places.view(np.uint64)).view(np.int64)
 
@@ -259,7 +260,7 @@ def _default_s(settings: type[Any], key: str) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Writes the messages of one second after the other."""
+    """Writes the messages second by second."""
     hosts, topics, faulty = map(int, arguments)
     fleet = Fleet(hosts, topics, faulty)
     try:

@@ -5,10 +5,10 @@ process of its own.
 
 The program prints a line of JSON with the figures. The ledger, the judge and the dashboard are the
 real ones; encoded messages come from another process (`audit_fleet`), through a pipe. The clock is
-simulated. Messages arrive in the second in which they are sent. The ledger takes messages, and the
-judge works, as often as in the real collector. Times are CPU times of this process. FAULTY: how
-many of 10,000 hosts have each kind of fault. rebuild: the ledger only takes the messages, as fast
-as it can, like a collector that reads the audit topics into an empty store.
+simulated. Messages arrive in the second in which they are sent. The ledger takes (stores) messages,
+and the judge works, as often as in the real collector. Times are CPU times of this process. FAULTY:
+how many of 10,000 hosts have each kind of fault. rebuild: the ledger only takes the messages, as
+fast as it can, like a collector that reads the audit topics into an empty store.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Time:
 
 
 class Store:
-    """The ledger, the messages that the ledger has not taken yet, and the CPU time that the ledger
+    """The ledger, the messages that the ledger has not stored yet, and the CPU time that the ledger
     needs."""
 
     def __init__(self, folder: Path, clock: Time, *, is_live: bool) -> None:
@@ -100,8 +100,8 @@ class Store:
         self.taking: list[float] = []
 
     def wait(self, said: Second) -> bool:
-        """Adds messages to the waiting messages. Returns whether so many messages wait that the
-        ledger must take them."""
+        """Adds the messages of one second to the waiting messages. Returns whether so many messages
+        wait that the ledger must store them now."""
         now_ms = self._clock.now_ms
         begin, self._offset = self._offset, self._offset + len(said.values)
         self._waiting += [
@@ -112,7 +112,7 @@ class Store:
         return self._waiting_bytes >= WAITING_BYTES_MAX
 
     def take(self) -> float:
-        """Lets the ledger take the waiting messages. Returns the CPU time that this took."""
+        """Lets the ledger store the waiting messages. Returns the CPU time that this took."""
         began = time.process_time()
         values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
         reached = {PARTITION: Position(self._offset, "t")}
@@ -180,16 +180,16 @@ class Collector:
                 self.delays.setdefault(bucket, delay)
 
     def longest_delay(self) -> float:
-        """The longest delay of a verdict. The delay of a bucket without a verdict lasts until
-        now."""
+        """The longest delay of a verdict. For a bucket that has no verdict yet, counts the time
+        until now."""
         now_ms, due_after_ms = self._clock.now_ms, MINUTE_MS + self._policy.lateness_ms
         due = range(START_MS, now_ms - due_after_ms + 1, MINUTE_MS)
         waiting = ((now_ms - x - due_after_ms) / 1000 for x in due if x not in self.delays)
         return max([*self.delays.values(), *waiting], default=0.0)
 
     def pages(self) -> Iterator[tuple[str, float]]:
-        """The CPU time of each page, in ms. Each request for a page is the first request after a
-        new edition was published."""
+        """The CPU time of each page, in ms. Before each request, a new edition of the dashboard's
+        data is published, so no page comes from a cache."""
         for name, url in PAGES.items():
             found = []
             for _ in range(ASKED):

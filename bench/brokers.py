@@ -72,8 +72,8 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def sites() -> Iterator[tuple[Site, Site, Site]]:
-    """Runs a Skidway cluster of one broker, a Skidway cluster of two brokers, and Apache Kafka.
-    Only one of the three is under load at a time."""
+    """Runs, and yields, a Skidway cluster of one broker, a Skidway cluster of two brokers, and
+    Apache Kafka. Only one of the three is under load at a time."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name, contextlib.ExitStack() as up:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)

@@ -51,7 +51,8 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends requests for `seconds` seconds. Then waits for the remaining answers."""
+        """Sends requests for `seconds` seconds. Then waits for the remaining answers. Returns the
+        figures that the program prints."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)

@@ -180,8 +180,8 @@ def write(log: Path, count: int) -> None:
 
 
 def watch(address: str, count: int, delays_s: list[float]) -> None:
-    """Consumes `count` lines from the broker and adds the time that each line took to arrive. Ends
-    early if no line arrives for `WITHIN_S` seconds."""
+    """Consumes `count` lines from the broker, and appends to `delays_s` the time that each line
+    took to arrive. Ends early if no line arrives for `WITHIN_S` seconds."""
     with Client(address) as client:
         fetcher = Fetcher(client)
         fetcher.seek(TopicPartition(TOPIC, 0), 0)

@@ -86,8 +86,8 @@ def resident_mb(pid: int) -> float:
 
 
 def warm_memory(size_bytes: int) -> None:
-    """Allocates and frees memory, so that a virtual machine really has this memory for the next
-    second or two.
+    """Allocates and frees memory, so that for the next second or two the virtual machine on which
+    the benchmark runs really has this memory.
 
     A virtual machine returns free memory to its host. When the virtual machine uses a returned page
     again, the host has a page fault. On this machine the page cache then fills at about 200 MB/s

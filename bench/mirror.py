@@ -3,7 +3,7 @@ with MirrorMaker 2 and its target broker.
 
 Both sides copy the same topic from one Apache Kafka 4.1, one side after the other. Skidway's broker
 fetches and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement
-begins with the first mirrored message and ends with the last. So it does not include the programs'
+begins with the first mirrored message and ends with the last. It does not include the programs'
 start, because a JVM needs seconds before it copies anything.
 """
 

@@ -90,7 +90,8 @@ class Loads:
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:
-        """Replaces the brokers with the simulated cluster inside a `with` block."""
+        """Returns a context. Inside its `with` block, the loader's code gets the simulated cluster
+        instead of brokers."""
         stack = ExitStack()
         for name, substitute in (
             ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self._cluster)),
@@ -198,7 +199,8 @@ class Spark:
         return iter(results)
 
     def run_work(self, work: Sequence[Any], progress: Progress, records: int) -> list[Rewritten]:
-        """Makes one file from each group of small files."""
+        """Simulates the tasks of a compaction: makes one file from each group of small files.
+        Returns what the tasks would report."""
         progress(len(work), len(work))
         return [self._group(*each.args[1:]) for each in work]
 

@@ -3,8 +3,8 @@
 
 A starting agent makes about 250 dataclasses. The standard library compiles up to nine methods for
 each dataclass, which took a quarter of the time of the agent's start. This module compiles only
-`__init__`, and only when the first object of the class is made. All classes share the source of the
-other methods. The objects behave like the objects of the standard library's dataclasses.
+`__init__`, and only when the first object of the class is made. All classes share the compiled code
+of the other methods. The objects behave like the objects of the standard library's dataclasses.
 
 The modules that a starting agent imports use this module. Some dataclasses are still made by the
 standard library: those without slots, those with an order, and those that inherit from another
@@ -116,7 +116,8 @@ def _compiled(cls: type) -> Callable[..., None]:
 
 
 def _values(cls: type) -> Callable[[Any], Any]:
-    """A function that returns, as a tuple, the values by which two objects are compared."""
+    """Returns a function that returns, as a tuple, those values of an object by which two objects
+    are compared."""
     names = [x.name for x in dataclasses.fields(cls) if x.compare]
     if len(names) > 1:
         return attrgetter(*names)

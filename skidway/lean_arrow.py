@@ -19,7 +19,8 @@ DOCSCRAPE: Final = "pyarrow.vendored.docscrape"
 
 
 def leave_out() -> None:
-    """Makes later imports of Arrow do without these parts. Call it before Arrow is imported."""
+    """Lets Arrow, when it is imported later, leave out pandas and docscrape. Call this function
+    before Arrow is imported."""
     if _PANDAS not in sys.meta_path:
         sys.meta_path.insert(0, _PANDAS)
     if "pyarrow.compute" not in sys.modules:
@@ -29,13 +30,14 @@ def leave_out() -> None:
 
 
 def allow_pandas() -> None:
-    """Lets this process import pandas again. Spark's Python needs it before the first query."""
+    """Lets this process import pandas again, after `leave_out`. Spark's Python needs it before the
+    first query."""
     if _PANDAS in sys.meta_path:
         sys.meta_path.remove(_PANDAS)
 
 
 class _NoDocumentation(dict[str, list[object]]):
-    """Stands for documentation that describes no parameter."""
+    """Replaces the documentation that docscrape would read. It describes no parameter."""
 
     def __init__(self, _text: str) -> None:
         super().__init__(Parameters=[])
@@ -47,7 +49,8 @@ class _WithoutPandas:
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Refuses pandas, and leaves all other modules to other finders."""
+        """Raises ModuleNotFoundError for pandas. Returns None for all other modules, so that Python
+        asks the next finder."""
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is for Spark only", name=fullname)
 

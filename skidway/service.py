@@ -118,8 +118,8 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
 
 @contextmanager
 def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
-    """Ends the program with an error when one of its threads fails, because the program cannot work
-    without that thread."""
+    """Inside the `with` block, ends the program with an error when one of its threads fails,
+    because the program cannot work without that thread. Adds the thread's name to `failed`."""
 
     def failure(args: threading.ExceptHookArgs) -> None:
         name = args.thread.name if args.thread is not None else "unknown"

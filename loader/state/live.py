@@ -49,10 +49,10 @@ def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
 def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
-    """Returns the files of the newest usable checkpoint (None if the checkpoint is gone), and the
-    number of the first load after it. If a checkpoint is damaged, an older checkpoint is usable if
-    all manifests after the older checkpoint are kept. If all manifests are kept, no checkpoint is
-    needed."""
+    """Returns the files of the newest usable checkpoint, and the number of the first load after
+    this checkpoint. The files are None if the checkpoint was deleted meanwhile. If a checkpoint is
+    damaged, an older checkpoint is usable if all manifests after the older checkpoint are kept. If
+    no checkpoint is usable, but all manifests are kept, returns no files and load 1."""
     damaged: StateRefused | None = None
     for each in reversed(known):
         if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):
@@ -66,8 +66,8 @@ def _base(
 
 
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
-    """Returns the files after the newest load. Returns None if the checkpoint was deleted before it
-    was read."""
+    """Returns the files after the newest load, by path. Returns None if another loader deleted the
+    checkpoint before it was read."""
     known = yield from checkpoint.checkpoints(newest.topic)
     oldest = max((each.oldest for each in known), default=1)
     found, begin = yield from _base(newest, known, oldest)

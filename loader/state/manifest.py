@@ -31,7 +31,8 @@
 - `partitions` lists every partition of the topic. This load read the offsets [`first`, `end`); the
   next load begins at `end`. If the load read nothing of a partition, `first` and `end` are the
   same. `below` identifies the last batch before `end`; the next load first compares this batch with
-  the log. So the newest manifest alone contains the position of every partition.
+  the log. Because `partitions` lists every partition, a loader needs only the newest manifest to
+  find all positions.
 - `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.

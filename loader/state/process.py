@@ -73,7 +73,8 @@ def _space() -> str:
 
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:
-    """Returns the state and the start time of a process, or None if the kernel hides them."""
+    """Returns the state (a letter such as `R`) and the start time (in clock ticks since the boot)
+    of a process, or None if the kernel hides them."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:

@@ -9,8 +9,8 @@
 
 `_runs` is never the folder of a topic, because topics whose names begin with `_` are not loaded. A
 run writes its note at most once in `WRITE_EVERY_S` seconds, and deletes the note when the run ends.
-`count` rises each time the run writes the note. `since` is when the run began, and `said` is when
-the run last wrote the note, both by the clock of the run's host.
+`work` says what the run is doing. `count` rises each time the run writes the note. `since` is when
+the run began, and `said` is when the run last wrote the note, both by the clock of the run's host.
 
 A run that was killed does not delete its note; a later run deletes the note (`sweep`). A note may
 be deleted at any time, because a run that still works writes a new note. The clock of another host
@@ -40,8 +40,8 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""If a run on another host has not written its note for this time, a run assumes that the other run
-is dead, and deletes the other run's note."""
+"""If a run on another host has not written its note for this time, this run assumes that the other
+run is dead, and deletes the other run's note."""
 
 _log = log.get(__name__)
 

@@ -4,7 +4,8 @@ time).
 
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
-    closures   agent, file -> stage of a closed file, until its marks and name are dropped
+    closures   agent, file -> how far the loader is on the way to dropping the marks and the name of
+               a closed file (its stage, state/closures.py)
     fence      partition -> the offset that loads must reach before they drop the marks and names
                of closed files (state/closures.py)
     buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
@@ -87,7 +88,7 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """The contents of the tables. Only the driver changes them, between loads."""
+    """The contents of the tables. Only the Spark driver changes them, between loads."""
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)

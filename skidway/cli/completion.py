@@ -79,8 +79,8 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Yields the parser's own command and each of its subcommands, and for each command the words
-    that may follow the command."""
+    """Yields the parser's own command, and then each of its subcommands, each together with the
+    words that may follow it."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
     for action in parser._actions:  # argparse has no public list of actions

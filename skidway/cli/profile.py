@@ -73,8 +73,8 @@ def read(environment: Mapping[str, str] = os.environ) -> Profile:
 
 
 def _path(environment: Mapping[str, str]) -> Path | None:
-    """Returns the profile's file. A file named by SKIDWAY_PROFILE must exist; the default file may
-    be missing.
+    """Returns the path of the profile, or None if no profile is read. A file named by
+    SKIDWAY_PROFILE must exist; the default file may be missing.
     """
     named = environment.get(FILE)
     if named is not None:

@@ -37,8 +37,8 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch, without the records before offset `reading.handed`. A control
-    batch has no records.
+    """The records of one batch, without the records that the application already has (those before
+    offset `reading.handed`). A control batch has no records.
     """
 
     __slots__ = ("_batch", "end", "reading")

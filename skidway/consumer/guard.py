@@ -60,7 +60,8 @@ class Guard:
 
     def found(self, data: bytes, version: int) -> None:
         """Processes the node's content and version, which were read again because the known version
-        was out of date."""
+        was out of date. The token in the content shows which transaction without an answer has
+        happened."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)

@@ -36,7 +36,8 @@ class Lease:
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Returns whether it is certain that nobody else can own this member's partitions."""
+        """Returns whether the lease has not ended at `now`, so that certainly nobody else owns this
+        member's partitions."""
         return now < self.until
 
     @property

@@ -128,7 +128,8 @@ class Stream:
         return self._owned(tp).handed
 
     def committed(self, tp: TopicPartition) -> int | None:
-        """Returns the committed offset of a partition that this stream reads. Raises NotOwned."""
+        """Returns the committed offset of a partition that this stream reads, or None if no offset
+        is committed. Raises NotOwned."""
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -204,7 +205,8 @@ class Stream:
         return record
 
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
-        """Returns the batch that is being handed out, if it still may be handed out.
+        """Returns the batch that is being handed out, or None if there is none or it may no longer
+        be handed out.
 
         If `may_turn` is False, this method does no work for the group, such as claiming a
         partition. If work for the group is due, the method then returns None.

@@ -87,8 +87,8 @@ class DemoOutcome:
 
     @property
     def unaccounted(self) -> dict[Path, int]:
-        """Bytes of the tailed files, up to the cut-off, that the agent's ledger does not account
-        for."""
+        """For each tailed file, the number of bytes up to the cut-off that the agent's ledger does
+        not account for. Leaves out files for which this number is 0."""
         done = settled(self.ledger, DONE)
         left = {
             path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()

@@ -209,7 +209,8 @@ class Site:
 
 
 def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
-    """Reserves for each name its default port, or the next free port above it.
+    """Reserves for each name its default port, or the next free port above it. Returns the ports by
+    name.
 
     Raises SkidwayError when all PORTS_TRIED ports are in use.
     """

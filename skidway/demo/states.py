@@ -59,21 +59,23 @@ class AgentState:
         return {file: size for file, size in found.items() if size > 0}
 
     def has_passed(self, promised: Mapping[int, int]) -> bool:
-        """Returns whether the checkpoint has passed all of these byte positions."""
+        """Returns whether the agent's checkpoint has reached or passed, in each file, the byte
+        position in `promised`."""
         return all(self.positions.get(file, 0) >= end for file, end in promised.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """The state after a counter's last transaction. A new epoch means that the counter started
-    over."""
+    """The state after a counter's last transaction. A new epoch means that the counter began again
+    with an empty state."""
 
     epoch: int = 0
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """Returns the agent's state, read from its state.dir. Only bytes of `topics` are added up."""
+    """Returns the agent's state, read from its state.dir. The numbers of bytes in it count only the
+    bytes of `topics`."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()

@@ -52,7 +52,8 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """Takes a sample. `records` has the number of records in each tier after the agent."""
+        """Adds a sample, and returns the present state of each tier. `records` has the number of
+        records in each tier after the agent."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,

@@ -188,7 +188,7 @@ class Writer:
 
 
 def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """Returns the number of lines that are due after `elapsed_s`."""
+    """Returns how many lines the writer must have written `elapsed_s` seconds after its start."""
     if elapsed_s < seconds:
         return int(lines * elapsed_s / seconds)
     return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)

@@ -163,7 +163,7 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """Returns the header in 61 bytes, without any check, for callers that check every field
+    """Returns the header at a position, without any check, for callers that check every field
     themselves."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 
@@ -188,8 +188,9 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
     """Raises CorruptBatch if the batch at a position is not whole, has an impossible count, or has
     a wrong CRC.
 
-    A batch may have fewer records than last offset delta + 1, because of compaction. For batches
-    from producers a broker also demands count == last_offset_delta + 1, and at least one record.
+    A batch may have fewer records than last offset delta + 1, because of compaction. This function
+    allows such a batch. From a producer, a broker accepts only batches with count ==
+    last_offset_delta + 1 and at least one record.
     """
     if header.size_bytes > len(view) - at:
         raise CorruptBatch(f"a batch of {header.size_bytes} bytes has only {len(view) - at} left")

@@ -76,8 +76,8 @@ def joined(batches: Sequence[UnpackedBatch]) -> UnpackedRun:
 
 
 def unpack(raw: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> UnpackedBatch:
-    """Checks and decompresses one whole batch, from any producer. Does not look at the records.
-    Keeps no reference to `raw`.
+    """Checks one whole batch, from any producer, and returns it decompressed. Does not look at the
+    records. Keeps no reference to `raw`.
 
     Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """

@@ -142,7 +142,8 @@ def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
 
 
 def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
-    """Decodes everything but keys and values. Raises what `decode_batches` raises."""
+    """Decodes the records without their keys and values. Raises the same errors as
+    `decode_batches`."""
     return decode_run(joined(batches))
 
 
@@ -154,7 +155,8 @@ def decode_run(run: UnpackedRun) -> HeaderColumns:
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:
     """Returns the origin of the batch's last record without decoding the records; None if this
-    record does not end with an origin. All records of an agent's batch have the agent's origin."""
+    record does not end with an origin. In a batch that an agent has sent, the origins of all
+    records name this agent."""
     if not batch.count or batch.payload[-ORIGIN.itemsize : -ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
     return origin.unpack(batch.payload[-ORIGIN_BYTES:])
@@ -162,7 +164,7 @@ def last_origin(batch: UnpackedBatch) -> Origin | None:
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
     """Returns how many batches, counted from the first, can be decoded, and what is wrong with the
-    next batch.
+    batch after them (None if all can be decoded).
     """
     for count, batch in enumerate(batches):
         try:
@@ -185,10 +187,11 @@ def _decoded(parsed: Parsed, *, with_headers: bool) -> DecodedRecords:
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Divides rows into batches. Returns the end index of each batch.
+    """Divides rows into batches. value_sizes: the bytes of each row's value and key together.
+    Returns the end index of each batch.
 
     An encoded batch has at most `limit_bytes` (with header, before compression). The exception is a
-    single row that is too large by itself. Each size must include the row's key.
+    batch of a single row that is larger than this.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

@@ -95,8 +95,9 @@ def decompress(
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Decompresses Zstandard frames. If the first frame states a plausible size, the buffer gets
-    exactly that size. Otherwise `_decompress_reserved` reserves the buffer."""
+    """Decompresses Zstandard frames. If the first frame states a plausible size of its content,
+    decompresses into a buffer of exactly this size. If there is no such size, or it is wrong, calls
+    `_decompress_reserved`."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -109,7 +110,8 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """Returns the content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
+    """Returns the content size in the first frame's header, or None if the header states no size
+    (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]
@@ -124,7 +126,8 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
     """Decompresses lz4 frames into `scratch`. Returns None if the frames are damaged or do not fit
-    into `scratch`; then `_decompress_reserved` finds out which."""
+    into `scratch`; then the caller calls `_decompress_reserved`, which finds out which of the two
+    is the case."""
     if scratch is None or len(scratch) > limit_bytes:
         return None
     try:

@@ -53,8 +53,8 @@ class Parsed:
 
 
 def parse(run: UnpackedRun) -> Parsed:
-    """Finds all fields in these batches. Raises CorruptBatch if the records of a batch are
-    damaged."""
+    """Finds the positions and sizes of all fields in the records of these batches. Raises
+    CorruptBatch if the records of a batch are damaged."""
     if not len(run.counts):
         return _nothing()
     try:
@@ -143,8 +143,8 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
 
 
 def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
-    """Returns the origins of all records. The headers of record i are between the positions `at[i]`
-    and `ends[i]`."""
+    """Returns the origins of all records (None if no record has one), and for each record whether
+    it has an origin. The headers of record i are between the positions `at[i]` and `ends[i]`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
     if ours.all():

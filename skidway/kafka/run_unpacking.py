@@ -65,9 +65,9 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The batches that `unpack_run` has taken, from the first of the given batches on. headers: the
-    headers of all taken batches. run: the taken batches that have records. The run's payload may be
-    in the workspace."""
+    """The batches that one call of `unpack_run` has checked and decompressed, from the first of the
+    given batches on. headers: the headers of all these batches. run: those of these batches that
+    have records. The run's payload may be in the workspace."""
 
     headers: Headers
     run: UnpackedRun
@@ -88,8 +88,8 @@ class Workspace:
 def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
     """Checks and decompresses batches of one partition, from the first batch on. Stops before a
     batch that is not certainly sound, or that does not begin where the batch before it ends. Also
-    stops after the batch with which all records together have `limit_bytes` or more. So it may take
-    no batch at all.
+    stops after the batch with which all records together have `limit_bytes` or more. If the first
+    batch is not certainly sound, the result has no batch.
 
     The result is valid until the next call with the same workspace.
     """
@@ -129,7 +129,7 @@ class _Output:
         self._buffer, self._used = space.unpacked, 0
 
     def room(self, size: int) -> memoryview:
-        """Memory for the next `size` bytes."""
+        """Returns memory for the next `size` bytes of decompressed records."""
         at, end = self._used, self._used + size
         if end > len(self._buffer):
             larger = bytearray(max(end, 2 * len(self._buffer)))
@@ -208,7 +208,9 @@ def _copy_bodies(
 def _decompress_all(
     bodies: _Bodies, limit_bytes: int, space: Workspace
 ) -> tuple[memoryview, Int64s]:
-    """Returns the records of the first batches, and the size of each batch's records."""
+    """Decompresses batches, from the first one on, until the records together have `limit_bytes`.
+    Stops before the first batch that is damaged. Returns the records, and the size of each batch's
+    records."""
     codecs = bodies.headers["attributes"] & CODEC_MASK
     ends = np.cumsum(bodies.sizes)
     known = _known_sizes(bodies, codecs, ends)
@@ -260,7 +262,8 @@ def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
 def _decompress_known(
     codec: Codec, packed: memoryview, packed_sizes: Int64s, sizes: Int64s, output: _Output
 ) -> bool:
-    """Decompresses as many batches as there are sizes. Returns whether all of them are sound."""
+    """Decompresses the first batches, as many as there are `sizes`. Returns whether all of these
+    batches are sound."""
     size = int(sizes.sum())
     packed = packed[: int(packed_sizes[: len(sizes)].sum())]
     room = output.room(size)
@@ -281,8 +284,9 @@ def _decompress_each(
     output: _Output,
     scratch: bytearray,
 ) -> Int64s:
-    """Decompresses one batch after the other, up to `limit_bytes`. Stops before the first batch
-    that is damaged; `unpack` will say what is wrong with it. Returns the sizes."""
+    """Decompresses one batch after the other, until the records together have `limit_bytes`. Stops
+    before the first batch that is damaged; `unpack` will say what is wrong with it. Returns the
+    size of the records of each decompressed batch."""
     found: list[int] = []
     at = 0
     for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):

@@ -55,7 +55,8 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
-    """Whether the blocks of each frame, from `at` on, end where the frame's blocks should end."""
+    """For each frame, whether its blocks, which begin at the position in `at`, end exactly at the
+    position in `ends`."""
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)
     at = at.copy()

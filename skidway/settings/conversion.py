@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance. `where` is the name of the file, for the message about a missing key.
-    Raises ConfigurationRefused."""
+    """Makes an instance of `cls` from the values in `tree`. `where` is the name of the file, for
+    the message about a missing key. Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():
         if key in tree:

@@ -33,7 +33,7 @@ TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
 
 
 def show(host: Host, unit: str, *names: str) -> dict[str, str]:
-    """Returns the properties of a systemd unit."""
+    """Returns the properties `names` of a systemd unit, by name."""
     asked = " ".join(f"--property={name}" for name in names)
     return dict(
         line.split("=", 1) for line in host.read(f"systemctl show {unit} {asked}").splitlines()
@@ -153,7 +153,8 @@ def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
 
 
 def on_the_server(up: int) -> dict[tuple[str, str], int]:
-    """Maps the job and the instance of each target on the server to `up`."""
+    """Returns a dict that maps the pair (job, instance) of each Prometheus target on the server to
+    `up`."""
     ports = {
         "zookeeper": 9106,
         "broker": 9102,

@@ -39,7 +39,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MessageCall:
-    """A request of any kind. `skidway.kafka.protocol` encodes the request and decodes the
+    """A request to any API. `skidway.kafka.protocol` encodes the request and decodes the
     response."""
 
     api: ApiKey

@@ -5,7 +5,7 @@
 
 Responses come in the order of the requests. If a response does not belong to the oldest open
 request, the connection ends. Every request has a deadline. If a deadline passes, the connection
-also ends, because later requests cannot be answered before the overdue request. The session ends a
+also ends, because the broker answers no later request before the overdue one. The session ends a
 connection by dropping this object with all its contents, so a caller never gets an answer from an
 old connection.
 """

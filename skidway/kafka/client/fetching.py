@@ -202,8 +202,9 @@ class Fetching:
         return found
 
     def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
-        """Returns the error that stopped a partition; each error is returned once. Call this method
-        after `take`, because the batches that were fetched before an error come first.
+        """Returns the next error that stopped a partition, or None if there is none; each error is
+        returned once. Call this method after `take`, because the batches that were fetched before
+        an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that does not go away
         with time. To read the partition again, the caller has to call `seek` for it.
@@ -216,14 +217,16 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Marks all readings as interrupted, because the next batches may come from another log."""
+        """Notes for every partition that its reading was interrupted, because the next batches may
+        come from another log (see `take_interruptions`)."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """Returns the partitions whose reading was interrupted since the last call, each with the
-        newest reason. The reading continues by itself. A mirror, which compares the last batch of
-        its own log with the source, must compare again after an interruption.
+        newest reason. The partitions are still fetched, without a call of `seek`. A mirror, which
+        compares the last batch of its own log with the source, must compare again after an
+        interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -234,7 +237,8 @@ class Fetching:
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """Returns the time (monotonic seconds) at which the next wait before a fetch ends."""
+        """Returns the time (monotonic seconds) at which the next wait before a fetch ends, or None
+        if no fetch waits."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)

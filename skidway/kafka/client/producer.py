@@ -107,7 +107,7 @@ class Producer:
         return self._dispatch.troubles
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of the partition's leader, as far as it is known."""
+        """The address of the partition's leader; None if it is not known."""
         return self._client.picture.cluster.leader(tp)
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
@@ -159,7 +159,8 @@ class Producer:
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """Returns how long to wait for the network before the next check."""
+        """Returns how many seconds to wait for the network before the next check, at most until
+        `until`."""
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:

@@ -202,9 +202,9 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """Returns how much memory to allocate for a frame that begins with `held`. The size is
-        never more than the frame needs, so that no byte of the next frame is received into that
-        memory."""
+        """Returns how many bytes of memory to allocate for a frame that begins with `held`. The
+        size is never more than the frame needs, so that no byte of the next frame is received into
+        that memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

@@ -66,7 +66,8 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""Text for people. A text that is too long for the wire is cut, not refused."""
+"""The type of a field with a text for people. A text that is too long for the wire is cut, not
+refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
@@ -74,22 +75,22 @@ NO_ID = uuid.UUID(int=0)
 
 
 def since(version: int) -> Mark:
-    """Marks the first version with this field."""
+    """Marks a field that exists only from this version on."""
     return Mark("since", version)
 
 
 def until(version: int) -> Mark:
-    """Marks the last version with this field."""
+    """Marks a field that exists only up to this version (included)."""
     return Mark("until", version)
 
 
 def nullable(version: int) -> Mark:
-    """Marks the first version in which the field may be null."""
+    """Marks a field that may be null only from this version on."""
     return Mark("nullable", version)
 
 
 def tagged(tag: int) -> Mark:
-    """Marks a field of the tag section."""
+    """Marks a field that is in the tag section, with the number `tag`."""
     return Mark("tag", tag)
 
 
@@ -164,7 +165,7 @@ def decode(
     return typing.cast(M, message)
 
 
-# How a field is described. The description is made once per class, from the annotations.
+# The description of a field. It is made once per class, from the annotations.
 
 
 class Fixed(NamedTuple):
@@ -333,7 +334,8 @@ def _guard(cls: type, field: Field) -> _Step:
 
 
 def _steps(fields: list[Field], version: int, compact: bool) -> list[_Step]:
-    """Returns one step for each run of fixed-width fields, and one for each other field."""
+    """Returns one step for each group of neighbouring fields of fixed width, and one step for each
+    field of variable width."""
     steps: list[_Step] = []
     run: list[tuple[str, str]] = []
     for field in fields:

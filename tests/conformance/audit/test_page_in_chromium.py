@@ -100,8 +100,8 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None
 
 
 def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: str) -> None:
-    """In every state and width, the table "At risk" shows whole rows, including the path and the
-    command, without scrolling."""
+    """In every state, and in windows of every width, the table "At risk" shows whole rows,
+    including the path and the command, without scrolling."""
     window.open(address)
     for width in WIDTHS:
         window.resize(width)
@@ -110,8 +110,8 @@ def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(window: Browser, address: str, scheme: str) -> None:
-    """In every state, in light and in dark, each text has a contrast of at least 4.5 to 1 (WCAG
-    2.2, AA)."""
+    """In every state, in the light and in the dark color scheme, each text has a contrast of at
+    least 4.5 to 1 (WCAG 2.2, AA)."""
     window.resize(1_400)
     window.prefer(scheme)
     shades = set()
@@ -178,8 +178,8 @@ def test_the_page_runs_without_scripts(window: Browser) -> None:
 
 
 def test_an_open_page_follows_and_keeps_the_focus(window: Browser) -> None:
-    """An open page shows changes without a reload, and the focus stays where it is. The button
-    stops these updates. The browser reports no violation of the content security policy."""
+    """An open page shows changes without a reload, and the focus stays where it is. A button on the
+    page stops these updates. The browser reports no violation of the content security policy."""
     site = STATES["complete"]()
     with served(site) as address:
         window.open(f"{address}/?by=minute#grid")

@@ -124,8 +124,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
     """If stock members and one of our own consumers enter a group at the same time, one side is
-    refused. Either the broker cannot store the generation of stock members, or the consumer cannot
-    register. The refusal has the right reason."""
+    refused. Either the broker cannot store the generation of stock members (GroupInUse), or the
+    consumer cannot register (GroupCoordinated)."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:

@@ -146,8 +146,8 @@ def contiguous(core: BrokerCore) -> int:
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:
-    """Whatever a producer's batch claims, no offset is missing, each look-up of an offset by time
-    ends, and after a restart the broker still has every record."""
+    """Whatever the header of a producer's batch claims, no offset of the log is missing, each
+    look-up of an offset by time ends, and after a restart the broker still has every record."""
     chance = random.Random(seed)
     for _ in range(60):
         sent = lying(chance)
