@@ -143,6 +143,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # this tag gets its number before the tags inside `avro`
+        name = f"_tag.t{self._tags}"  # named first: the types inside `avro` get later tags
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

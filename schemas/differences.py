@@ -1,9 +1,9 @@
 """Lists what differs between two schemas, field by field, for a developer to read.
 
-Unlike `compatibility`, this module does not judge the differences, and also lists harmless
-differences, such as a changed doc. It matches old and new fields by name. If no old field has the
-name of a new field, it uses the aliases of the new field. A place is written as names joined by
-dots, with `[]` for the items of an array and `{}` for the values of a map, as in
+Unlike the module `compatibility`, this module does not judge the differences, and lists harmless
+differences as well, such as a changed doc. It matches old and new fields by name. If no old field
+has the name of a new field, it uses the aliases of the new field. A place is written as names
+joined by dots, with `[]` for the items of an array and `{}` for the values of a map, as in
 `order.lines[].price`.
 """
 
@@ -209,7 +209,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
     """Returns the smallest set of names that must move to turn the order `before` into the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # ends[n]: the lowest rank at which n + 1 names in rising order end
+    ends: list[int] = []  # ends[n]: the lowest last rank of n + 1 names whose ranks rise
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

@@ -1,5 +1,5 @@
 """Notes since when each place (for example a cluster of brokers) has had its present count of a
-bucket, by the audit's clock. So if a place has all records of the bucket, this is the time at which
+bucket, by the audit's clock. If the place has all records of the bucket, this is the time at which
 the place first had all of them.
 
 The history calls this module when it notes verdicts. The module leaves out a bucket that ended
@@ -96,7 +96,8 @@ class Arrivals:
         return {(Tier(tier), place): Arrival(*rest) for tier, place, *rest in rows}
 
     def delete(self, oldest_ms: int, count_max: int) -> None:
-        """Deletes some rows of buckets that begin before this time, in the caller's transaction."""
+        """Deletes at most `count_max` rows of buckets that begin before `oldest_ms`, in the
+        caller's transaction."""
         self._database.execute(
             "DELETE FROM arrivals WHERE (bucket, source, bucket_ms, tier, place) IN (SELECT bucket,"
             " source, bucket_ms, tier, place FROM arrivals WHERE bucket < ? LIMIT ?)",

@@ -253,8 +253,8 @@ class _Loop:
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
-        """Sets the metrics of what is at risk. This needs the notes of all senders, so it is done
-        less often than judging.
+        """Sets the metrics of what is at risk. For this, it reads what all senders last reported in
+        notes (see module audit.topic.notes), so it is done less often than judging.
         """
         if self._clock.monotonic() < self._risks_at:
             return

@@ -73,7 +73,7 @@ def _compare(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     with connect(args) as client:
         ranges, is_whole = _ranges(client, args.topic, since_ms)
-        # The files are read after the ends of the partitions, so they have the line of each record.
+        # The partitions' ends were looked up before, so the files have the lines of all records.
         files = list(_files(args.files))
         records = Records(args.host or None, [each.path for each in files])
         _read(client, ranges, shape, records)

@@ -104,7 +104,7 @@ class FirstLines:
             known = client.metadata(names).topics
             topic = next((x for x in names if x in known and not known[x].error), None)
             if topic is None or found.tier is Tier.MIRROR:
-                return None  # the mirror itself does not have the record
+                return None  # the mirror lacks the record, so its log cannot have it
             tp = TopicPartition(topic, wanted.partition)
             value = _value_at(client, tp, wanted.first)
         if value is None:

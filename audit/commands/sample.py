@@ -95,7 +95,8 @@ def _is_asked(args: argparse.Namespace, source: Any) -> bool:
 
 
 def _codec_of(args: argparse.Namespace) -> Callable[[int], Codec | str]:
-    """Finds codecs by schema ids. Raises Unreachable if the registry does not answer."""
+    """Returns a function that returns the codec of a schema id, or a sentence that says why the
+    schema cannot be used. The function raises Unreachable if the registry does not answer."""
     client, _ = registry(args)
     known: dict[int, Codec | str] = {}
 

@@ -158,8 +158,8 @@ def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
 
 def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
     """Returns the causes that keep buckets from being complete and will not go away by themselves.
-    Leaves out a cause that an earlier bucket has, too. The command shows these causes if no bucket
-    needs a look.
+    If several buckets have the same cause, returns it only for the first of them. The command shows
+    these causes if there is no bucket at which somebody should look.
     """
     passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.FILTERED)
     kept: list[Explained] = []
@@ -222,8 +222,8 @@ def _heading(
 
 
 def _more(others: int, same: int) -> str:
-    """Returns a sentence that says how many other buckets somebody should look at, and how many of
-    them an acceptance covers.
+    """Returns a sentence that says how many other buckets somebody should look at (`others`), and
+    how many of these have the same causes (`same`), so that one acceptance covers them, too.
     """
     said = "1 other bucket needs" if others == 1 else f"{others:,} other buckets need"
     if not same:

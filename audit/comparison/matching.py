@@ -109,8 +109,9 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Consecutive lines of a file with the same fate, in the bytes [first, end). place: partition
-    and offset of the first surplus record, or of the first changed record.
+    """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
+    if the lines are doubled, partition and offset of the first surplus record; if they are changed,
+    of the first record with changed text; otherwise None.
     """
 
     file: int
@@ -124,8 +125,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The result for one file. counts: how many lines have each fate. extra: how many surplus
-    records the lines have.
+    """The result for one file. counts: how many lines are shipped, missing, doubled and so on.
+    extra: how many more records than one each the doubled lines have, all together.
     """
 
     path: str
@@ -135,8 +136,8 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of the comparison. spans: the spans of all fates except `shipped`, in the order of
-    files and bytes. unknown: how many records belong to no line."""
+    """The result of the comparison. spans: all lines except those that are `shipped`, in the order
+    of files and bytes. unknown: how many records belong to no line."""
 
     files: list[FileResult]
     spans: list[Span]
@@ -213,13 +214,14 @@ class _Join:
         return self._places[0][record], self._places[1][record]
 
     def by_place(self) -> None:
-        """Joins records that have an offset with lines of the same text at this byte."""
+        """Joins each record that has an offset in its file with a line that begins at this byte and
+        has the same text."""
         rows = np.flatnonzero(self._offsets >= 0)
         keys = _mixed(self._record_hashes[rows], self._offsets[rows])
         self._join(_mixed(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
 
     def by_text(self) -> None:
-        """Joins records without an offset with lines of the same text."""
+        """Joins each record that has no offset in its file with a line that has the same text."""
         rows = np.flatnonzero(self._offsets < 0)
         lines = np.flatnonzero(self.counts == 0)
         self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)
@@ -274,8 +276,9 @@ _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """The fate of each line of a file. is_passed: whether lines of a newer file of the same log
-    were shipped, so that the shipper has finished this file."""
+    """The result for each line of a file, as the number of a `Fate`. is_passed: whether lines of a
+    newer file of the same log were shipped, so that the shipper has finished this file. is_whole:
+    whether all records that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

@@ -202,7 +202,7 @@ class Counter:
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.commit()  # so that the state has the position if the partition returns
+        self.commit()  # if the partition comes back, counting goes on from the stored position
         del self._partitions[tp]
         self._fetcher.remove(tp)
         _log.info("partition_gone", partition=str(tp))
@@ -231,7 +231,7 @@ class Counter:
                 self._count_run(part.tp, counted, run)
         except CorruptBatch as error:
             self._stop(part.tp, counted, f"a batch is damaged: {error}")
-        except (Unreachable, KafkaError) as error:  # the gap's reason could not be read
+        except (Unreachable, KafkaError) as error:  # reading a gap's reason failed
             self._fetcher.remove(part.tp)
             self._failed(error)
 

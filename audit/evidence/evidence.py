@@ -72,10 +72,10 @@ class Numbers:
     """The facts about the numbers of those messages of a sender that have arrived.
 
     first, last: the least and the greatest known number. A number is also known if only a heartbeat
-    names it, so `last` may come from a heartbeat. missing: the least number
-    between `first` and `last` whose message did not arrive. first_time_ms: the sender's time in
+    names it, so `last` may come from a heartbeat. missing: the least number between `first` and
+    `last` whose message did not arrive; None if all arrived. first_time_ms: the sender's time in
     message `first`. cloned_at: the least number for which two messages with different contents
-    arrived.
+    arrived; None if there is none.
     """
 
     cluster: str
@@ -299,7 +299,7 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult | SampleResult):
         return  # commands send these messages, which do not prove that any sender is alive
     if isinstance(message, Sample | Note):
-        return  # the other messages of these senders prove that they are alive
+        return  # agents, counters and loaders send other messages, which prove that they are alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -447,7 +447,7 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
     """Returns the given topics and, for each topic of rejects among them, also the topic whose
-    lines were rejected."""
+    lines were rejected. None stands for all topics."""
     if topics is None:
         return None
     return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

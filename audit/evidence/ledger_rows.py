@@ -138,7 +138,7 @@ class Rows:
         elif isinstance(message, SampleResult):
             self._take_sample_result(message, value)
         elif isinstance(message, Sample):
-            pass  # the command that compares samples reads samples from the topic
+            pass  # not stored: `skidway audit sample` reads samples from the audit topic
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         elif isinstance(message, Note):
@@ -242,9 +242,10 @@ class Rows:
         )
 
     def _take_note(self, note: Note, value: bytes) -> None:
-        """Stores a note in its slot, unless the slot has a newer note. So the ledger keeps the
-        newest notes of each kind and producer. Ignores kinds of notes that this version does not
-        know.
+        """Stores a note, and so replaces an older note of the same kind, producer and slot. (The
+        slot is the note's number modulo the number of notes that the ledger keeps of this kind.) A
+        note that is older than the stored note is ignored, and so is a kind of note that is not in
+        NOTES.
         """
         if note.kind in NOTES:
             slot = note.number % NOTES[note.kind]

@@ -185,7 +185,8 @@ class BucketColumns:
         return Told(status, reason, tuple(named), len(places))
 
     def _differences(self) -> Iterator[Told]:
-        """The places whose counts differ from those of the first place."""
+        """Yields the reasons that name a place whose counts differ from those of the first place.
+        Agents with the same difference share a reason."""
         (first, expected), *others = ((x, y) for x, y in self._places.items() if y is not None)
         differs = np.flatnonzero(self._is_known)
         differs = differs[self._differs[self._at[differs]]]

@@ -117,7 +117,7 @@ class Dependence:
         if not isinstance(tallies, BucketTallies):
             return np.empty(0, np.int64)
         columns = self._judgement.columns_of(bucket)
-        if columns is None:  # the agents were judged one by one
+        if columns is None:  # this bucket's agents were not judged in columns, but one by one
             columns = BucketColumns(self._facts, agents, tallies, bucket, {})
         return agents.agents[columns.late]
 
@@ -153,7 +153,8 @@ class Dependence:
 
     @cached_property
     def _states(self) -> UInt64s:
-        """The state of each agent: its newest seal, and whether it is silent."""
+        """For each agent, a hash of its state: its newest seal, and whether and how it looks
+        silent."""
         columns = self._judgement.agent_columns
         found = checksum.mixed(columns.agents.view(np.uint64))
         for column in (*_numbers(columns), self._delays, self._seals_of_cloned):
@@ -175,8 +176,8 @@ class Dependence:
 
     @cached_property
     def _seals_of_cloned(self) -> Int64s:
-        """For agents with a clone, a hash of all their seals, because the rules use each of these
-        seals."""
+        """For each agent with a clone (two different messages with one number), a hash of all its
+        seals, because the rules use each of these seals; 0 for the other agents."""
         facts, found = self._facts, np.zeros(len(self._agents), np.int64)
         for place in np.flatnonzero(~self._judgement.agent_columns.is_plain).tolist():
             keys = facts.epochs.get(self._agents[place], ())
@@ -194,7 +195,8 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """The sums of the states of the first 0, 1, 2, ... agents."""
+        """The sums of the hashes in `_states` of the first 0, 1, 2, ... agents, in the order of the
+        times up to which their newest seals vouch."""
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 

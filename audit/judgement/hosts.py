@@ -118,7 +118,7 @@ class _Survey:
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
         self._speaks_of: dict[int, tuple[int, ...]] = {}
-        """By agent, the groups of topics in its messages."""
+        """For each agent, the indexes in `_groups` of the topics that its messages mention."""
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
@@ -226,8 +226,9 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """Topics by name. Each name has the index at which `seals` has the topic's newest usable seals.
-    Most agents have the same topics, and seal them all together.
+    """The names of some topics, and their newest usable seals by agent. A pair in `names` consists
+    of a topic's name and the index of the topic's seals in `seals`. Most agents have the same
+    topics and seal them all together, so topics share the elements of `seals`.
     """
 
     names: Sequence[tuple[str, int]]
@@ -235,7 +236,8 @@ class _Named(NamedTuple):
 
 
 def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
-    """The topics that have the same agents, and these agents."""
+    """Groups the topics that have the same agents. Returns the topics and the agents of each
+    group."""
     found: list[tuple[list[Source], set[int]]] = []
     for source, topic in evidence.topics.items():
         same = next((x for x, agents in found if agents == topic.agents), None)

@@ -175,7 +175,7 @@ class Standing:
         return tuple(topic for topic in self.topics if topic.buckets)
 
     def where(self, is_meant: Callable[[Source], bool]) -> Standing:
-        """The standing of the topics for which `is_meant` is true."""
+        """The part of this standing about the topics for which `is_meant` is true."""
         topics = tuple(topic for topic in self.topics if is_meant(topic.source))
         return replace(self, topics=topics)
 

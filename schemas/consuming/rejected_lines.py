@@ -30,9 +30,10 @@ WITHHELD: Final = b"[withheld]"
 """What agents send in place of a rejected line that may contain secrets."""
 
 ENDS_MAX: Final = 6
-"""A record's length counts the line's byte order mark and terminator, which the record does not
-contain. Together they have at most this many bytes: four for the mark of GB 18030, and two for
-CRLF. If more bytes are missing, the record has only a part of its line.
+"""The field `length` of a record counts the line's byte order mark and terminator, which the record
+does not contain. Together they have at most this many bytes: four for the mark of GB 18030, and two
+for CRLF. If the text in the record is shorter than `length` by more bytes than this, the record has
+only a part of its line.
 """
 
 NUL_BYTES: Final = "nul-bytes"
@@ -61,8 +62,8 @@ class Wanted:
 
 
 class RejectedLines:
-    """Reads rejected lines. repeats: how many records were repeats. unread: how many records this
-    version cannot read.
+    """Reads rejected lines. repeats: how many records `read` left out because an earlier record had
+    the same line. unread: how many records this version of the program cannot read.
     """
 
     def __init__(self, client: Client, topic: str) -> None:

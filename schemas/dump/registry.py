@@ -95,8 +95,9 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to its value before this restore. If the mode was already IMPORT before this
-    restore, an interrupted restore had set it. In this case, removes the mode."""
+    """Sets the mode of `scope` (a subject, or None for all subjects) back to `before`, its value
+    before this restore. If `before` is IMPORT, an earlier restore that was interrupted had set this
+    mode. In this case, removes the mode."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -129,7 +130,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # the registry returns this global mode instead of the subject's own
+        return  # READONLY_OVERRIDE is set for all subjects, and hides the subject's own mode
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -47,7 +47,7 @@ class Losses:
                 yield lost.finding
 
     def of_agent(self, agent: int) -> list[_Lost]:
-        """The evidence about an agent that this rule uses for every bucket."""
+        """The losses that the agent declared, with the event times that the lost lines can have."""
         if agent not in self._of_agents:
             self._of_agents[agent] = list(_of_agent(self._facts, agent))
         return self._of_agents[agent]
@@ -57,7 +57,7 @@ def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
-            seals = facts.seals.get(agent, ())  # a message may name an unknown agent
+            seals = facts.seals.get(agent, ())  # no message may have come from the agent
             before = [x for x in seals if x[:2] < (note.epoch, note.number)]
             prior = before[-1] if before else None
             is_lost = note.loss.certainty is Certainty.LOST

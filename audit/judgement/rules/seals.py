@@ -33,7 +33,8 @@ def until(time_ms: int) -> str:
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings that say why the newest seal of one agent does not vouch for the bucket."""
+    """If the newest seal of this agent does not vouch for the bucket, yields findings that say
+    why."""
     seals = facts.seals.get(agent)
     if not seals:
         yield _waiting(facts, agent, bucket, NEVER_SEALED, 0)

@@ -81,7 +81,7 @@ def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
     """Returns the newest of these versions that has the schema. If the schema has several ids,
-    prefers a version with the id that was written last."""
+    prefers a version with the id that was written to the log last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
