@@ -75,8 +75,8 @@ def read_checked(plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Encodes `value` as a datum. With `exact`, also raises an error if a key of `value` is
-    unknown, or if a key without a default is missing.
+    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a key of `value`
+    is unknown, or if a key without a default is missing.
 
     Raises one of `MALFORMED`.
     """

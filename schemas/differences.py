@@ -193,8 +193,8 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """Finds the old field that matches each new field. Prefers a match by name to a match by
-    alias."""
+    """Returns the old field that matches each new field, by the new field's name. Prefers a match
+    by name to a match by alias. New fields without a matching old field are left out."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
     for each in new.fields:

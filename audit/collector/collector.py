@@ -193,7 +193,8 @@ class _Loop:
             self._examine()
 
     def _prune(self) -> None:
-        """Deletes a few of the old buckets, digests and seals that the store need not keep."""
+        """Deletes from the store a few of the old buckets, of the old digests (hashes that
+        recognize repeated messages) and of the old seals, which no verdict needs any more."""
         if (
             self._old is None
             or self._old.before_ms is None

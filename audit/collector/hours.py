@@ -140,8 +140,8 @@ def _is_good(found: Standing) -> bool:
 
 def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
     """The epoch and number of an output's newest message in the ledger, and whether the output is
-    retired. The caller must know whether it is retired, because a verdict says nothing about the
-    rows of a retired output."""
+    retired; None if the ledger has no message of the output. The caller must know whether the
+    output is retired, because a verdict says nothing about the rows of a retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None

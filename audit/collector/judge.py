@@ -135,7 +135,8 @@ class Judge:
     # Which buckets.
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
-        """Finds the buckets whose counts have changed, or were deleted, since the last step."""
+        """Returns, by topic, the buckets whose counts have changed since the last step, or whose
+        counts were deleted since then."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):

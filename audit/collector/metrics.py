@@ -349,7 +349,8 @@ def _with_reasons_bounded(
 def _family(
     name: str, words: str, values: Mapping[Any, int | None], *labels: str, scale: int = 1
 ) -> GaugeMetricFamily:
-    """Makes a family of the metrics of topics. A value that is None gets no sample."""
+    """Returns a family (a metric with its name, help text and samples) with a sample for each of
+    these values of topics. A value that is None gets no sample."""
     made = GaugeMetricFamily(name, words, labels=["cluster", "topic", *labels])
     for key, value in values.items():
         if value is not None:

@@ -64,8 +64,8 @@ class TierRisk:
 
 
 def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
-    """Returns the newest backlog that each agent reported, with the note that contains the
-    backlog.
+    """Returns the newest backlog of each agent (its report about unsafe bytes), with the note that
+    contains the backlog. The key is the agent's id.
     """
     told = (x for x in notes if x.kind == backlog.KIND and _is_agent(x.producer))
     return {int(x.producer): (x, backlog.backlog_of(x)) for x in told}

@@ -83,7 +83,8 @@ class TopicBuckets:
         self._filtered: dict[BucketId, tuple[Filtered, ...]] = {}
         self._accepted: frozenset[BucketId] = frozenset()
         self.shorts: dict[BucketId, BucketVerdict] = {}
-        """The verdicts on the newest buckets, in their short form."""
+        """The verdicts on the newest buckets, in their short form, which has only the gravest
+        agents."""
 
     def keep(self, counted: set[BucketId], lossy: Iterable[BucketId]) -> None:
         """Sets the topic's buckets: deletes the rows of all other buckets, and adds rows for new
@@ -157,7 +158,9 @@ class TopicBuckets:
     def put(
         self, place: int, verdict: BucketVerdict, dependence: Dependence, *, is_noted: bool
     ) -> None:
-        """Stores the verdict on the bucket of a row, after `look`."""
+        """Stores the verdict on the bucket of the row `place`, with the state of the evidence that
+        the last call of `look` saw. is_noted: whether the verdict was also passed to the
+        history."""
         row, key = self.rows[place], (verdict.bucket, verdict.bucket_ms)
         late = dependence.late(key)
         self._forget(key)

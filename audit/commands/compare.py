@@ -92,7 +92,8 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _ranges(client: Client, topic: str, since_ms: int | None) -> tuple[Ranges, bool]:
-    """Returns the offsets to read, and whether these are all offsets that the topic ever had."""
+    """Returns the offsets to read: all, or those from the first record at or after `since_ms` on.
+    Also returns whether these are all offsets that the topic ever had."""
     (found,) = existing(client, [topic])
     tps = [TopicPartition(topic, each.index) for each in found.partitions]
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))

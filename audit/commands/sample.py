@@ -75,7 +75,8 @@ def _sample(args: argparse.Namespace) -> int:
 
 
 def _span(day: str | None, now_ms: int) -> tuple[int, int]:
-    """Returns the span of time in which the wanted samples' periods begin. Raises UsageError."""
+    """Returns the span of time in which the wanted samples' periods begin: this day or, if `day` is
+    None, yesterday and today up to now. Raises UsageError if `day` is not a day."""
     if day is None:
         return now_ms - now_ms % DAY_MS - DAY_MS, now_ms
     try:

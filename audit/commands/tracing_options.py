@@ -136,8 +136,8 @@ def _distinct(clusters: list[SiteCluster]) -> list[SiteCluster]:
 def _tiers(
     settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
 ) -> tuple[str, ...]:
-    """Returns the tiers that must have a line: the tiers in the settings or, without settings, the
-    tiers that the options name.
+    """Returns the tiers, apart from agent, that must have a line: the tiers in the settings.
+    Without settings, returns broker and hdfs if an option names the output, and otherwise no tiers.
     """
     if settings is not None:
         return tuple(tier for tier in settings.tiers if tier != "agent")

@@ -212,8 +212,9 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
 def _heading(
     topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
 ) -> str:
-    """A sentence that says what is wrong. The result of a recount concerns the whole topic, so its
-    sentence names no bucket."""
+    """A sentence that says what is wrong. since: since when the bucket has had its verdict; None if
+    this is not known. The result of a recount concerns the whole topic, so its sentence names no
+    bucket."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""

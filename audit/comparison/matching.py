@@ -60,7 +60,8 @@ class Records:
     shapeless: int = 0
 
     def add(self, shipped: Shipped | None, partition: int, log_offset: int) -> None:
-        """Adds a record. Raises UsageError if there are too many records."""
+        """Adds a record, or counts why it was left out. shipped: None if the record's value does
+        not have the shape. Raises UsageError if there are too many records."""
         if shipped is None:
             self.shapeless += 1
         elif not self._is_of_host(shipped.host):
@@ -81,8 +82,9 @@ class Records:
             self.log_offsets.append(log_offset)
 
     def _is_of_host(self, host: str | None) -> bool:
-        """Compares hosts without their domains, because some shippers write the domain and others
-        do not."""
+        """Whether the record belongs to the host whose files are compared; true if one of the two
+        hosts is unknown. Compares hosts without their domains, because some shippers write the
+        domain and others do not."""
         if self.host is None or host is None:
             return True
         return host.partition(".")[0] == self.host.partition(".")[0]

@@ -3,8 +3,9 @@ together. If it counted each batch by itself, a batch of one record would cost a
 hundreds.
 
 `continuity` decides about the first batch of a run only. Each other batch of the run begins where
-the batch before it ends. If `unpack_run` does not accept the first batch, `unpack` unpacks this
-batch, or raises an error that says what is wrong with the batch.
+the batch before it ends. `unpack_run` unpacks the batches of a run at once. If it does not accept
+the first batch, `unpack` unpacks this batch separately, or raises an error that says what is wrong
+with the batch.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class Hearings:
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
         """Notes a message that proves that its sender is alive. time_ms: the time by the sender's
-        clock at which it made the message."""
+        clock at which it made the message. where: None if the place of the message is not known."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 

@@ -122,7 +122,8 @@ def read(
 
 
 def notes_of_files(connection: sqlite3.Connection, source: int) -> Notes:
-    """The notes of each file of a topic that several agents announced."""
+    """The announcements (rereading.FileNote) of each file of a topic that several agents
+    announced."""
     by_birth = _read_notes(connection, _BY_BIRTH, source)
     by_beginning = _read_notes(connection, _BY_BEGINNING, source)
     return [*by_birth, *filter(is_untold, by_beginning)]

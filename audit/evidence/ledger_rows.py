@@ -191,9 +191,10 @@ class Rows:
         return len(deleted)
 
     def settle(self, after: int, count: int, before_ms: int) -> int | None:
-        """For the next `count` senders, deletes the digests and seals of messages before this time,
-        and all older notes. after: the id of the last sender that was handled. Returns the id of
-        the last sender that is handled now; None if there are no further senders."""
+        """For the next `count` senders, deletes the digests and seals of messages from before this
+        time. Also deletes all notes from before this time. after: the id of the last sender that
+        was handled. Returns the id of the last sender that is handled now; None if there are no
+        further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),

@@ -2,7 +2,8 @@
 
 For each agent, epoch and topic, these are the first and the newest seal, the last seal before a
 clone (a message that has the number of another message), the last seal before each loss, and the
-two seals around each rereading.
+two seals around each rereading (a time in which the agent may have read what another agent had read
+already).
 """
 
 from __future__ import annotations

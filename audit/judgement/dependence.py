@@ -81,8 +81,9 @@ class Dependence:
 
     def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
         """Two arrays with an element for each of these times, at which buckets are due. The first
-        array has the sum of the states of the agents whose newest seal does not reach this time.
-        The second has the bucket's phase (0: not due, 1: due, 2: due for at least silence_ms)."""
+        array has the sum of the hashes (see `_states`) of the agents whose newest seal does not
+        reach this time. The second has the bucket's phase (0: not due, 1: due, 2: due for at least
+        silence_ms)."""
         facts = self._facts
         phases = (facts.now_ms >= dues).astype(np.uint64)
         phases += (facts.now_ms >= dues + facts.policy.silence_ms).astype(np.uint64)
@@ -224,8 +225,9 @@ class Dependence:
             )  # fmt: skip
 
     def _seals_between_epochs(self, agent: int) -> Iterator[tuple[SealNote | None, ...]]:
-        """The first and the last seal of each epoch, but not the last seal of the newest epoch,
-        because the newest seal changes all the time, and is part of the agent's state."""
+        """The first and the last seal of each epoch. For the newest epoch, the last seal is None,
+        because it changes all the time, and is already part of the agent's state (see
+        `_states`)."""
         facts = self._facts
         epochs = facts.epochs.get(agent, [])
         newest = epochs[-1].epoch if epochs else 0

@@ -234,7 +234,7 @@ def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
 
 
 def order(source: Source) -> tuple[str, str, str]:
-    """The order of topics in a standing."""
+    """The key by which the topics of a standing are sorted."""
     return source.cluster, source.topic, source.topic_id
 
 
@@ -267,7 +267,8 @@ def _topic(
 
 
 def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """Adds the recounts and gaps of the topic, which belong to no bucket."""
+    """Returns the standing with the recounts and gaps of the topic added. These belong to no
+    bucket."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
 
@@ -283,8 +284,9 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    """The time up to which all buckets are complete. Buckets of two sizes may overlap, so this time
-    is at most the start of the first bucket that is not complete."""
+    """The time up to which all buckets are complete; None if there is no such time. Buckets of two
+    sizes may overlap, so this time is at most the start of the first bucket that is not
+    complete."""
     first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
     ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
     return min([max(ends), *([] if first is None else [first])]) if ends else None

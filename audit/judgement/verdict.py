@@ -319,7 +319,8 @@ class BucketVerdict:
         return tuple(dict.fromkeys(names))
 
     def places(self) -> dict[Place, Sums | None]:
-        """For each place, the sums of all agents together."""
+        """For each place, the sums of all agents together; None for a tier that never reported the
+        topic."""
         return dict(self._places)
 
     @property

@@ -86,8 +86,8 @@ def checkpoints(output: Output, topic: str) -> list[Checkpoint]:
 
 
 def oldest_kept(output: Output, topic: str) -> int:
-    """The oldest load whose manifest is certainly kept. Manifests of earlier loads may be
-    deleted."""
+    """The number of the oldest load whose manifest is certainly kept. Manifests of earlier loads
+    may be deleted."""
     return max((each.oldest for each in checkpoints(output, topic)), default=1)
 
 

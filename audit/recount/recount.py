@@ -263,7 +263,8 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
 def _check(
     output: Output, source: Source, file: NamedFile, counts: Counts
 ) -> tuple[int, tuple[Kind, str] | None]:
-    """The number of rows in a file, and the fault of the file if there is one."""
+    """Adds the rows of a file to `counts`. Returns the number of rows (0 if they cannot be read),
+    and the kind and the words of the file's fault; None if the file has no fault."""
     try:
         opened = _open(output, file)
         if opened is None:
@@ -306,8 +307,8 @@ def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | No
 
 
 def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
-    """Opens the file in its final place, or where it was staged. Tries the final place twice,
-    because the loader may move the file meanwhile."""
+    """Opens the file in its final place, or where it was staged; None if it is in neither place.
+    Tries the final place again at the end, because the loader may have moved the file meanwhile."""
     for path in (file.path, file.staged, file.path):
         opened = output.open(path)
         if opened is not None:

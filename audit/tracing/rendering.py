@@ -77,7 +77,9 @@ def document(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def text_of(story: Story, decode: Decode, limit: int | None = TEXT_CHARACTERS_MAX) -> str:
-    """The line's text, from the host's file or, if the file does not have it, from the record."""
+    """The line's text, from the host's file or, if the file does not have it, from the record; ""
+    if neither has it. limit: at most this many characters, with characters that cannot be printed
+    replaced; None for the whole, unchanged text."""
     value = story.record.value if story.record is not None else None
     if story.text is not None:
         text = story.text.decode("utf-8", "replace").rstrip("\r\n")

@@ -39,8 +39,8 @@ class Beginning:
 
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
-    """Finds where a reload of the records of these files begins. Raises ReloadRefused if the
-    manifest with whose marks the reload would begin has been deleted."""
+    """Returns where a reload of the records of these files begins to read. Raises ReloadRefused if
+    the manifest with whose marks the reload would begin has been deleted."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}

@@ -123,8 +123,9 @@ class SliceLoad:
         return Stop(at, f"{self._where}: the batch at offset {header.base_offset} {why}")
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Looks for missing offsets before a batch. If the missing offsets are listed as a gap,
-        notes the gap. If they are not listed, returns a `Stop`."""
+        """Checks whether offsets are missing before a batch that begins at `base`. If the missing
+        offsets are listed as a gap, notes the gap. If they are not listed, returns a `Stop`, and
+        otherwise None. position: the next offset that the range needs."""
         end = min(base, self._piece.end)
         if end <= position:
             return None

@@ -117,8 +117,9 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
 
 
 def _first(topic: str) -> Steps[Manifest | None]:
-    """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if the
-    topic has rows, but still no manifest."""
+    """Looks again for the manifests of a topic that seemed to have none. Returns the newest
+    manifest, or None if the topic has no rows either. Raises StateRefused if the topic has rows,
+    but still no manifest."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None

@@ -53,7 +53,7 @@ def key_text(record: Record) -> str:
 
 
 def value_text(record: Record) -> str | None:
-    """Returns the value in the form that a `_schemas` topic has."""
+    """Returns the value in the form that a `_schemas` topic has; None for a tombstone."""
     return None if record.value is None else _text(record.value)
 
 
@@ -75,7 +75,9 @@ def read_lines(lines: Iterable[str]) -> Iterator[Record]:
 
 
 def record(key: str | bytes | None, value: str | bytes | None, where: str) -> Record:
-    """Reads a topic's record. Raises `DumpRefused` with a message that begins with `where`."""
+    """Returns the record with this key and value, which come from a topic or from the console
+    consumer's output. If they are no record of a `_schemas` topic, raises `DumpRefused` with a
+    message that begins with `where`."""
     if key is None:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
     return _record(_json(key, where, "key"), _json_or_none(value, where), where)

@@ -29,7 +29,8 @@ Tell = Callable[[int, int], None]
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Reads everything that the registry lists. Raises the client's errors.
+    """Returns everything that the registry lists. `tell`: is called after each step of reading.
+    Raises the client's errors.
 
     The first request also lists deleted versions; the second request lists only live versions. If a
     version is added or deleted between the two requests, the result follows the second answer. The

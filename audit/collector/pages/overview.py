@@ -40,7 +40,8 @@ class Overview:
 
 
 def overview(facts: Facts, unit: str, until: int | None) -> Overview:
-    """The first page, with a grid of minutes, hours or days."""
+    """The first page, with a grid of minutes, hours or days. until: the grid has only columns that
+    begin before this time (ms); None for the newest columns."""
     return Overview(
         headline(facts.standing),
         alarms(facts),

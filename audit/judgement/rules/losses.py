@@ -92,8 +92,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta between the agent's last seal before the loss and the loss itself may have
-    counted lines of the bucket."""
+    """Whether a delta between the agent's last seal before the loss (`prior`; None if there was no
+    seal) and the loss itself may have counted lines of the bucket."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

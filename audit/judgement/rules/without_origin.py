@@ -113,7 +113,8 @@ def _has_counters(facts: TopicFacts) -> bool:
 
 
 def _first_tier(facts: TopicFacts) -> Tier | None:
-    """The first of the expected tiers with counters that is not retired."""
+    """The first of the expected tiers with counters (broker, mirror) that is not retired; None if
+    there is none."""
     tiers = (x for x in (Tier.BROKER, Tier.MIRROR) if x in facts.tiers)
     return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
 

@@ -80,8 +80,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """Returns the newest of these versions that has the schema. If the schema has several ids,
-    prefers a version with the id that was written to the log last."""
+    """Returns the newest of these versions that has the schema, or None if none of them has it. If
+    the schema has several ids, prefers a version with the id that was written to the log last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
