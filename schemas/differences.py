@@ -66,7 +66,7 @@ class Difference:
     new: str | None
 
     def __str__(self) -> str:
-        """Returns one line for people."""
+        """Returns the difference as one line for people."""
         where = self.place or "the schema"
         if self.old is None:
             return f"{where}: {self.change.value}: {self.new}"

@@ -52,8 +52,8 @@ class Arrivals:
         self._known: OrderedDict[Key, Counts] = OrderedDict()
 
     def changed(self, found: Sequence[BucketVerdict], now_ms: int) -> list[tuple[Key, Counts]]:
-        """Returns the counts of each bucket whose counts have changed. Leaves out buckets that are
-        too old.
+        """Returns the counts of each bucket whose counts differ from those that were last written.
+        Leaves out buckets that begin more than NOTED_MS before now.
         """
         changed = []
         for verdict in found:

@@ -45,7 +45,8 @@ HOURS_MAX = 1_000
 
 
 class Hours:
-    """Answers requests from editions."""
+    """Answers the requests for /complete.json and /hours.json. Each answer is made from one edition
+    (what the collector knew at the end of one step of judging)."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -107,7 +107,7 @@ _CLOCK = Gauge(
 
 
 def tell_standing(found: Standing) -> None:
-    """The sums over all topics."""
+    """Sets the numbers of buckets of all topics together, by verdict."""
     for status in Status:
         _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
     _OVERDUE.set(sum(found.overdue.values()))

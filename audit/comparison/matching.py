@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Fate(StrEnum):
-    """The result for one line."""
+    """The result of the comparison for one line of a file."""
 
     SHIPPED = "shipped"
     MISSING = "missing"

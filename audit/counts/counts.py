@@ -81,7 +81,7 @@ _NOTHING = Sums()
 
 
 def total(parts: Sequence[Sums]) -> Sums:
-    """The sum of all parts."""
+    """The sums of all parts, added up."""
     if len(parts) < 2:  # nearly all keys have one part, and a judgement reads every key
         return parts[0] if parts else _NOTHING
     return Sums(
@@ -250,7 +250,7 @@ class Counts:
 
 
 def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> Count:
-    """One entry of a delta."""
+    """The counts of one bucket as an entry of a delta."""
     source, agent, start = key
     return Count(
         source=source,

@@ -136,7 +136,7 @@ class BucketColumns:
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """The gravest of the told agents."""
+        """At most `count` of the told agents, those with the gravest statuses."""
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()

@@ -90,7 +90,7 @@ class Dependence:
         return self._sums[np.searchsorted(self._vouched, dues, "left")], phases
 
     def of_late(self, agents: Int64s) -> np.uint64:
-        """The state of some agents."""
+        """The sum of the hashes in `_states` of these agents."""
         places, is_known = self._judgement.agent_columns.places(agents)
         found: np.uint64 = self._states[places[is_known]].sum(dtype=np.uint64)
         return found

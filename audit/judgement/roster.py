@@ -145,7 +145,8 @@ class HostEntry:
     retired: bool = setting("retired", False, help="Whether nobody waits for it any more.")
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for impossible names."""
+        """Raises ConfigurationRefused if the entry has a name that no host, cluster or topic can
+        have."""
         check_host(self.host)
         check_cluster_name(self.cluster)
         for topic in self.topics:

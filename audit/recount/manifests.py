@@ -92,7 +92,7 @@ def oldest_kept(output: Output, topic: str) -> int:
 
 
 def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
-    """Reads a manifest. Raises ManifestUnreadable."""
+    """Returns the manifest of a load. Raises ManifestUnreadable."""
     path = f"{STATE}/{topic}/{load:020}.json"
     data = output.read(path)
     if data is None:

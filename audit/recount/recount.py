@@ -68,7 +68,8 @@ class Recounted:
     unjudged: set[int] = field(default_factory=set)
 
     def leave(self, path: str) -> None:
-        """Leaves the hour of a file to the next recount."""
+        """Notes that this recount does not compare the hour of this file, but leaves it to the next
+        recount."""
         begin_ms = hour_ms(path)
         if begin_ms is not None:
             self.unjudged.add(begin_ms)

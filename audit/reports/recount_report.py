@@ -22,7 +22,7 @@ def is_good(compared: Compared) -> bool:
 
 
 def table(compared: Compared) -> list[dict[str, Any]]:
-    """One row per topic."""
+    """The rows of the table: one for each topic."""
     return [
         {
             "topic": found.committed.topic,

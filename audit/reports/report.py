@@ -156,7 +156,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
 
 
 def recount_document(recount: RecountResult) -> dict[str, Any]:
-    """The result of a recount, for programs."""
+    """The result of a recount, as a JSON document for programs."""
     return {
         "time": time_text(recount.time_ms),
         "host": recount.host,

@@ -50,7 +50,8 @@ def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
 
 
 def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iterator[str]:
-    """The lines below the table: each difference, and why something was not compared."""
+    """The lines of text below the table: each difference, and the reasons why records were not
+    compared."""
     for each in found:
         for at, differing in enumerate(each.compared.differing[:SHOWN]):
             yield from _difference_lines(each, differing, each.closer.get(at, Closer()))
@@ -75,7 +76,7 @@ def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iter
 
 
 def sentence(found: Sequence[Surveyed], told: Told) -> str:
-    """The answer in one sentence."""
+    """Says in one sentence how many of the compared lines have other content."""
     if not told.samples:
         return (
             "No agent has told a sample: set sample.ranges in agent.yml; samples come after the end"
@@ -91,7 +92,7 @@ def sentence(found: Sequence[Surveyed], told: Told) -> str:
 
 
 def is_good(found: Sequence[Surveyed]) -> bool:
-    """Whether something was compared, and nothing differs."""
+    """Whether at least one line was compared, and no compared line has other content."""
     compared = sum(each.compared.compared for each in found)
     return compared > 0 and not any(each.compared.differing for each in found)
 

@@ -93,7 +93,7 @@ def bounded(topics: Iterable[TopicBacklog]) -> Backlog:
 
 
 def body_of(backlog: Backlog) -> dict[str, Any]:
-    """The body of a note."""
+    """The backlog as the body of a note."""
     return {
         "topics": [
             {

@@ -89,7 +89,7 @@ class SealColumns(Sequence[SealedTopic]):
         return found
 
     def to_record(self) -> dict[str, Any]:
-        """The Avro record SealColumns."""
+        """The seals as a value of the Avro record SealColumns."""
         return {
             "sources": self.names,
             "table": self.table.astype(_LONG, copy=False).tobytes(),

@@ -70,7 +70,7 @@ class _HostLine(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """A line that at least one tier has."""
+    """A line with the wanted text, and the record and rows of it that were found."""
 
     point: Point
     time_ms: int = 0
@@ -345,7 +345,8 @@ def _as_record(line: _Line) -> LineRecord | None:
 
 
 def words_of(found: Found, question: FindQuestion) -> Iterable[str]:
-    """Sentences about the search."""
+    """Sentences that say how many lines have the text, how much was searched, and what was not
+    searched."""
     if found.count > len(found.stories):
         yield f"{found.count:,} lines have the text; the newest {len(found.stories)} are shown."
     yield (

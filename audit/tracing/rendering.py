@@ -34,7 +34,7 @@ def heading(story: Story, decode: Decode) -> Iterator[str]:
 
 
 def sentence(story: Story) -> str:
-    """The answer in one sentence."""
+    """Says in one sentence which tier is the first without the line, or that every tier has it."""
     lacking = first_without(story.fates)
     if lacking is not None:
         return f"The first tier without the line is {lacking.tier}: {lacking.state.value}."
@@ -59,7 +59,7 @@ def find_row(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def document(story: Story, decode: Decode) -> dict[str, Any]:
-    """One story for programs."""
+    """One story as a JSON document for programs."""
     name, lacking = story.name, first_without(story.fates)
     return {
         "host": name.host,

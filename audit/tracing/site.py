@@ -71,7 +71,7 @@ class Site:
 
 
 def name_of(each: AnnouncedFile) -> FileName:
-    """The names of an announced file."""
+    """The names (host, path, topic) of an announced file."""
     return FileName(each.agent, each.file, each.host, each.path, each.source, each.time_ms)
 
 
@@ -85,6 +85,7 @@ def with_topic(
 
 
 def is_named(source: Source, topics: Collection[str]) -> bool:
-    """Whether one of these names belongs to the source topic."""
+    """Whether one of these names means this source topic, its mirror, or the topic of rejects of
+    one of the two."""
     names = {source.topic, f"{source.cluster}.{source.topic}"}
     return any(each.removesuffix(REJECTED_SUFFIX) in names for each in topics)

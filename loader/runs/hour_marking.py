@@ -51,7 +51,7 @@ class Marked:
     problems: list[SkidwayError] = field(default_factory=list)
 
     def add(self, manifest: Manifest) -> None:
-        """Adds the result of one load."""
+        """Adds one load to the result, with the hours that it has marked or reopened."""
         self.newest = manifest
         self.loads.append(manifest.number)
         self.marked += [layout.hour_of(each.path) for each in manifest.success]

@@ -124,7 +124,7 @@ class RunProgress:
         return show
 
     def committed(self, rows: int, loads: int = 1) -> None:
-        """Counts what loads have committed."""
+        """Adds the rows and loads that were just committed to the figures and to the metrics."""
         self._loads += loads
         self._rows += rows
         LOADS.inc(loads)

@@ -52,7 +52,8 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Returns whether a rejected line is selected."""
+        """Returns whether this rejected line is selected. timestamp: the time of rejection, in
+        ms."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)
@@ -72,7 +73,7 @@ class RejectedLines:
         self.repeats = self.unread = 0
 
     def read(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
-        """Yields each wanted line once. Raises Unreachable, UsageError."""
+        """Yields each rejected line that `wanted` selects, once. Raises Unreachable, UsageError."""
         (topic,) = existing(self._client, [self._name])
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
@@ -122,9 +123,10 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_cut(document: Mapping[str, Any]) -> bool:
     """Returns whether a rejected record has only the beginning of its line, or nothing of the line.
-    If a repaired line was rejected again, the record's `length` is the length of the envelope
-    around the line. The envelope is longer than the line, so `length` does not show whether the
-    line was cut. Such a line counts as cut only if it was withheld.
+    If a repaired line was rejected again, the record's `length` is the length of the envelope, that
+    is, of the JSON document in which `skidway agent replay` sent the line. The envelope is longer
+    than the line, so `length` does not show whether the line was cut. Such a line counts as cut
+    only if it was withheld.
     """
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True

@@ -48,12 +48,12 @@ def line(record: Record) -> str:
 
 
 def key_text(record: Record) -> str:
-    """Returns the key in the form that a `_schemas` topic has."""
+    """Returns the key as a `_schemas` topic stores it: as JSON text."""
     return _text(record.key)
 
 
 def value_text(record: Record) -> str | None:
-    """Returns the value in the form that a `_schemas` topic has; None for a tombstone."""
+    """Returns the value as a `_schemas` topic stores it: as JSON text; None for a tombstone."""
     return None if record.value is None else _text(record.value)
 
 

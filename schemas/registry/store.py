@@ -123,7 +123,7 @@ class Store:
         self._follower.start()
 
     def close(self) -> None:
-        """Ends the follower."""
+        """Ends the thread that follows the log."""
         self._closed = True
         self._wake.set()
         self._follower.join()

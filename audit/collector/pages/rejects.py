@@ -45,7 +45,7 @@ class Rejected:
 
     @property
     def rejected(self) -> int:
-        """All rejects."""
+        """The number of rejects, of the agents and of the loader together."""
         return self.by_agents + self.by_loader
 
     @property

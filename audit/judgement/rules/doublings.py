@@ -56,7 +56,7 @@ class _Stretch(NamedTuple):
 
 
 class Doublings:
-    """The doublings of one topic."""
+    """Finds the doublings of one topic."""
 
     def __init__(self, evidence: Evidence, topic: TopicEvidence) -> None:
         self._evidence = evidence
