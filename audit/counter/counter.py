@@ -101,7 +101,7 @@ class Counter:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
             try:
                 self.refresh()
-            except KafkaError as error:  # a topic was deleted between two requests: ask later
+            except KafkaError as error:  # a topic was deleted just now: the next refresh asks again
                 _log.warning("topics_not_refreshed", reason=str(error))
         self._fetch(timeout_ms, *wake)
         if self._clock.monotonic() >= self._commit_at:

@@ -82,7 +82,7 @@ _NOTHING = Sums()
 
 def total(parts: Sequence[Sums]) -> Sums:
     """The sums of all parts, added up."""
-    if len(parts) < 2:  # nearly all keys have one part, and a judgement reads every key
+    if len(parts) < 2:  # most keys have one part, so this makes a judgement faster
         return parts[0] if parts else _NOTHING
     return Sums(
         sum([x.count for x in parts]),
@@ -192,7 +192,7 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets all counts, after the caller has made them durable."""
+        """Forgets all counts. The caller must have made them durable before."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:

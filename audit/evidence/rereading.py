@@ -150,8 +150,8 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
-    announced it.
+    """The rereadings of one topic, by agent. files: for each file, the ids under which agents
+    announced it (FileNote).
 
     began: a function that returns the time (ms) of an agent's first message, or None if this
     message is gone. last_heard: a function that returns the time (ms) of an agent's last message.

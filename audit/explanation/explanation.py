@@ -286,7 +286,7 @@ class _Explainer:
         path = self._topic.paths.get((loss.agent, loss.file), "")
         for topic in self._evidence.topics.values():
             path = path or topic.paths.get((loss.agent, loss.file), "")
-        if not path and loss.reason.startswith("/"):  # a file that nobody read has no id
+        if not path and loss.reason.startswith("/"):  # the reason names a file that was never read
             path = loss.reason.partition(":")[0]
         host = self._evidence.hosts.get(loss.agent, where.host)
         ranges = (ByteRange(loss.first, loss.end),)

@@ -162,7 +162,7 @@ class TopicJudgement:
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # without tier agent, losses do not matter
+        if Tier.AGENT not in self._facts.tiers:  # losses count only if the tier agent is expected
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy - self._facts.topic.pruned)
 

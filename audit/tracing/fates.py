@@ -40,10 +40,10 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The facts about the line in a cluster. copied_to: the high watermark of the partition in
-    which another cluster has the record; None if unknown. begins: the least offset that a searched
-    partition still has; 0 if nothing has expired. why: a sentence of the search about why the
-    record was not found, or ""."""
+    """The facts about the line in a cluster. record: None if it was not found. begins: the least
+    offset that a searched partition still has; 0 if nothing has expired. is_behind: whether another
+    cluster has the record, at an offset that this cluster's partition has not reached yet. why: why
+    the record was not found, in words; "" if there is nothing to say."""
 
     cluster: str
     tier: str

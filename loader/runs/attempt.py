@@ -66,7 +66,7 @@ class Attempt:
             raise
         except SkidwayError:
             self._discard()
-            self.check()  # the other loader may have deleted this attempt's staging files
+            self.check()  # a loader that committed this number may have deleted the staged files
             raise
 
     def _discard(self) -> None:

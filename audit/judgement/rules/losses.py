@@ -57,7 +57,7 @@ def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
-            seals = facts.seals.get(agent, ())  # no message may have come from the agent
+            seals = facts.seals.get(agent, ())  # empty if no message of the agent came
             before = [x for x in seals if x[:2] < (note.epoch, note.number)]
             prior = before[-1] if before else None
             is_lost = note.loss.certainty is Certainty.LOST
