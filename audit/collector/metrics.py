@@ -232,7 +232,7 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
     """Returns the time in ms before which all buckets of the topics with one name are complete. If
-    already the first bucket is overdue (due, but not complete), returns the start of this bucket.
+    even the first bucket is overdue (due, but not complete), returns the start of this bucket.
     Returns None if one of these topics has neither a complete nor an overdue bucket.
     """
     waiting = [x for x in topics if not x.is_complete]

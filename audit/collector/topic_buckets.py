@@ -341,7 +341,7 @@ class TopicBuckets:
 
 
 def _complete_until(rows: Rows) -> int | None:
-    """The time before which all buckets are complete; None if already the first bucket is not
+    """The time before which all buckets are complete; None if not even the first bucket is
     complete. Buckets of two sizes may overlap, so this time is at most the start of the first
     bucket that is not complete."""
     starts = rows["bucket"]

@@ -66,9 +66,9 @@ def opened(
     host: str | None,
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
-    """Opens everything that the options name. host: the host of the line. Its files are read if the
-    command runs on this host, or if --agent-config is given. topics_of: gets the evidence, and
-    returns the names of the source topics whose logs are needed.
+    """Opens everything that the options name, and yields it as a `Site`. host: the host of the
+    line. Its files are read if the command runs on this host, or if --agent-config is given.
+    topics_of: gets the evidence, and returns the names of the source topics whose logs are needed.
     """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)

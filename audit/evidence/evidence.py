@@ -283,8 +283,8 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The facts about a sender if its numbered messages are gone, so that only a heartbeat is
-    left."""
+    """The facts about a sender of which only a heartbeat is left, because its numbered messages are
+    gone. number: the last number, as the heartbeat names it."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 

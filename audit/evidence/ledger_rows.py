@@ -64,7 +64,7 @@ from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
 
 NOTES = {backlog.KIND: 1, retention.KIND: 1, load_note.KIND: load_note.KEPT}
-"""The kinds of notes that the ledger keeps, and how many notes of this kind it keeps for each
+"""For each kind of notes that the ledger keeps: how many notes of this kind it keeps for each
 producer.
 """
 

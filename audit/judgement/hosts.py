@@ -129,8 +129,8 @@ class _Survey:
         return [self._state(*key) for key in keys]
 
     def _place(self) -> None:
-        """Sorts agents by cluster and host. An agent whose cluster is not known yet may belong to
-        any cluster."""
+        """Groups the agents by cluster and host. An agent whose cluster is not known yet may belong
+        to any cluster, so it is stored by host only."""
         for number, (sources, agents) in enumerate(_alike(self._evidence)):
             self._groups.append(sources)
             clusters = {x.cluster for x in sources}

@@ -88,8 +88,8 @@ class TopicStanding:
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
         """Joins two standings of one topic. later: the standing of the topic's later buckets.
-        starts: the starts of the newest buckets of all topics. The result contains the full
-        verdicts on these buckets only."""
+        starts: the starts of the newest buckets of all topics. Of the verdicts on single buckets,
+        the result contains only those on these buckets."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -140,8 +140,8 @@ class Standing:
 
     @property
     def lost_early(self) -> int:
-        """How many buckets have the verdict "lost" before their lateness has passed. `overdue`
-        includes them."""
+        """How many buckets have the verdict "lost" although they are still too young to be
+        complete. `overdue` includes them."""
         return sum(topic.lost_early for topic in self.topics)
 
     @property

@@ -153,7 +153,8 @@ def results(
 def _with_differences(
     made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
 ) -> SampleResult:
-    """The result with these differences, and with those that earlier results do not list."""
+    """The result `made` with these differences, and also with the differences that the earlier
+    results count but do not list."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [x.time_ms for x in others]
     times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]

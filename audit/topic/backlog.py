@@ -119,8 +119,8 @@ def body_of(backlog: Backlog) -> dict[str, Any]:
 
 
 def backlog_of(note: Note) -> Backlog:
-    """Returns the backlog in a note. Leaves out values that the note does not have, or does not
-    have in this form.
+    """Returns the backlog in a note. Leaves out values that the note does not have, or that do not
+    have the form in the module's docstring.
     """
     more = note.body.get("more")
     more = more if isinstance(more, dict) else {}

@@ -24,9 +24,10 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """before: the manifest with whose marks the reload begins; None if the reload begins where the
-    first load began. gaps: for each partition, the gaps that the loads after `before` skipped, up
-    to the last load that read records of the hours from the log."""
+    """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
+    if the reload begins where the first load began. gaps: for each partition, the gaps that the
+    loads after `before` skipped, up to the last load that read records of the hours from the
+    log."""
 
     before: Manifest | None
     lineage: Lineage

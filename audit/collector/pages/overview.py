@@ -86,8 +86,8 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """Returns the headline of a page about these topics. A recount that differs from the audit's
-    counts is as grave as a tier with missing records.
+    """Returns the headline of a page about the topics of this standing. A recount that differs from
+    the audit's counts is as grave as a tier with missing records.
     """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]
