@@ -28,8 +28,8 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""A reader begins at most this many times, because other loaders may change the files that it
-reads."""
+"""A reader makes at most this many attempts, because other loaders may change the files while it
+reads them."""
 
 
 class Folded(SkidwayError):

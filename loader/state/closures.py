@@ -110,7 +110,8 @@ class Closures:
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes, by partition, the highest offset in a seal."""
+        """Notes offsets from seals, by partition. Of the offsets of a partition, only the highest
+        is kept."""
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
             self.fence[partition] = fence._replace(named=max(fence.named, offset + 1))
@@ -121,8 +122,9 @@ class Closures:
         fresh: Collection[FileKey],
         marks: Mapping[int, Mapping[FileKey, int]],
     ) -> None:
-        """Changes files to the stage SEALED if a seal of their agent allows this. seals: the newest
-        seal of each agent. fresh: the files whose closure was read in this run."""
+        """Changes files from the stage CLOSED to the stage SEALED, if a seal of their agent meets
+        the conditions in the module's docstring. seals: the newest seal of each agent. fresh: the
+        files whose closure was read in this run."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:

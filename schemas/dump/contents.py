@@ -72,7 +72,8 @@ class Contents:
 
 
 def replay(records: Iterable[Record]) -> Contents:
-    """Returns the contents after all records are applied in order. Raises `DumpRefused`."""
+    """Returns the contents after all records are applied in order. Raises `DumpRefused` if a record
+    is not as a schema registry writes it."""
     found = Contents()
     for number, record in enumerate(records, 1):
         try:

@@ -119,7 +119,7 @@ def _reset_mode(client: RegistryAdministration, subject: str) -> None:
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:
-    """Uses an id once, so that the registry assigns only higher ids afterwards."""
+    """Uses the id `highest_id` once, so that the registry assigns only higher ids afterwards."""
     schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
     client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
     client.delete_subject(RESERVED_SUBJECT)

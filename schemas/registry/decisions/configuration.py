@@ -37,7 +37,7 @@ refuses these keys. Otherwise clients would believe that the keys have an effect
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
-    """Returns the subject's own level. Raises `NotFound`."""
+    """Returns the subject's own level. Raises `NotFound` if the subject has none."""
     if subject not in state.levels:
         raise config_not_found(subject)
     return state.levels[subject]
@@ -76,7 +76,7 @@ def reset_level(state: RegistryState, subject: str | None) -> Decision:
 
 def mode_set_for(state: RegistryState, subject: str) -> Mode:
     """Returns the subject's own mode, or READONLY_OVERRIDE if this mode is set for all subjects.
-    Raises `NotFound`."""
+    Raises `NotFound` if neither of the two is set."""
     if state.mode(None) is Mode.READONLY_OVERRIDE:
         return Mode.READONLY_OVERRIDE
     if subject not in state.modes:

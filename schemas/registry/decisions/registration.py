@@ -70,7 +70,8 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
 
 
 def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bool) -> Version:
-    """Returns the subject's newest version that has the schema. Raises `NotFound`."""
+    """Returns the subject's newest version that has the schema. Raises `NotFound` if no version has
+    it."""
     found = _newest_same(state, state.versions(subject, deleted=deleted), schema)
     if found is None:
         raise schema_not_found()
