@@ -1,11 +1,12 @@
 """The collector's metrics: the number of buckets by verdict, the hosts, the clocks, and for each
 topic how complete and how fresh it is, and which of its records never became rows.
 
-The thread that judges hands over the numbers after each judgement, and a scrape reads them. Metrics
-of a topic have the labels `cluster` and `topic` of its source. The other labels have a bounded
-number of values, too: tiers, verdicts and certainties are fixed sets, rules come from the settings
-of agents, and only the REASONS_MAX most frequent reasons of losses have values of their own. Only
-the metrics of clocks have hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
+The thread that judges passes the numbers to this module after each judgement, and a scrape reads
+them from here. Metrics of a topic have the labels `cluster` and `topic` of its source. The other
+labels have a bounded number of values, too: tiers, verdicts and the certainty of a loss (lost or
+uncertain) are fixed sets, rules come from the settings of agents, and only the REASONS_MAX most
+frequent reasons of losses have values of their own. Only the metrics of clocks have hosts as
+labels, and only for the CLOCKS_MAX clocks that differ most.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads the first line that is missing, doubled or different, if the line can still be read. If the
-command runs on the file's host, it reads the line from the file. Otherwise it reads the line from
-the log of the brokers.
+"""For each cause why a bucket is not complete, reads the first line that is missing, doubled or
+different, if this line can still be read. If the command runs on the file's host, it reads the line
+from the file. Otherwise it reads the line from the log of the brokers.
 """
 
 from __future__ import annotations

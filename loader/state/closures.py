@@ -2,11 +2,11 @@
 is loaded) and its name (host and path). Does no I/O.
 
 An agent announces that a file is closed (a closure) after every byte of the file is acknowledged or
-set apart. After the closure, only repeats of the file's records can reach the topic, for example in
-a batch of a connection that broke. The loader needs the file's marks to recognize these repeats,
-until it has read all records that may have come late. A seal is a later message of the agent, which
-lists the agent's last acknowledged offset in each partition. A closed file goes through these
-stages:
+set apart (rejected, lost, uncertain or filtered). After the closure, only repeats of the file's
+records can reach the topic, for example in a batch of a connection that broke. The loader needs the
+file's marks to recognize these repeats, until it has read all records that may have come late. A
+seal is a later message of the agent, which lists the agent's last acknowledged offset in each
+partition. A closed file goes through these stages:
 
     CLOSED    the loader has read the closure
     SEALED    a later seal of the same agent came, made GRACE_MS or more after the closure by the

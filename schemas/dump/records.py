@@ -6,7 +6,7 @@ The kinds of keys (`keytype`), with the other fields of each key, and the meanin
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
     DELETE_SUBJECT  subject               every version up to `version` was soft-deleted
     CLEAR_SUBJECT   subject               its soft-deleted versions were deleted permanently
-    NOOP            -                     nothing; in our dump `maxId`, the highest id ever assigned
+    NOOP            -                     nothing; our dumps add `maxId`, the highest id ever used
 """
 
 from __future__ import annotations

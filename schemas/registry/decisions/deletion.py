@@ -1,5 +1,5 @@
-"""Deletes versions and subjects. A version must be soft-deleted before it can be deleted
-permanently. A version that another schema references is never deleted."""
+"""Makes decisions about the deletion of versions and subjects. A version must be soft-deleted
+before it can be deleted permanently. A version that another schema references cannot be deleted."""
 
 from __future__ import annotations
 
