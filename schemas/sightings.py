@@ -71,7 +71,8 @@ class Sightings:
 
 
 def look(client: Client, partitions: Iterable[TopicPartition], records_max: int) -> Sightings:
-    """Looks at the records within the last `records_max` offsets of each partition."""
+    """Returns the ids that occur in the records within the last `records_max` offsets of each
+    partition."""
     ranges = newest(client, partitions, records_max)
     made = Sightings(partitions=len(ranges))
     for tp, batch in read_ranges(client, ranges):

@@ -171,7 +171,7 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # some readers keep the first value, others the last
+        if self._data[begin:end] in keys:  # of a key's two values, readers keep different ones
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end

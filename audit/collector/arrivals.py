@@ -1,5 +1,5 @@
 """Notes since when each place (for example a cluster of brokers) has had its present count of a
-bucket, by the audit's clock. So if a place has all records of the bucket, this is the time at which
+bucket, by the audit's clock. If the place has all records of the bucket, this is the time at which
 the place first had all of them.
 
 The history calls this module when it notes verdicts. The module leaves out a bucket that ended
@@ -52,8 +52,8 @@ class Arrivals:
         self._known: OrderedDict[Key, Counts] = OrderedDict()
 
     def changed(self, found: Sequence[BucketVerdict], now_ms: int) -> list[tuple[Key, Counts]]:
-        """Returns the counts of each bucket whose counts have changed. Leaves out buckets that are
-        too old.
+        """Returns the counts of each bucket whose counts differ from those that were last written.
+        Leaves out buckets that begin more than NOTED_MS before now.
         """
         changed = []
         for verdict in found:
@@ -96,7 +96,8 @@ class Arrivals:
         return {(Tier(tier), place): Arrival(*rest) for tier, place, *rest in rows}
 
     def delete(self, oldest_ms: int, count_max: int) -> None:
-        """Deletes some rows of buckets that begin before this time, in the caller's transaction."""
+        """Deletes at most `count_max` rows of buckets that begin before `oldest_ms`, in the
+        caller's transaction."""
         self._database.execute(
             "DELETE FROM arrivals WHERE (bucket, source, bucket_ms, tier, place) IN (SELECT bucket,"
             " source, bucket_ms, tier, place FROM arrivals WHERE bucket < ? LIMIT ?)",

@@ -193,7 +193,8 @@ class _Loop:
             self._examine()
 
     def _prune(self) -> None:
-        """Deletes a few of the old buckets, digests and seals that the store need not keep."""
+        """Deletes from the store a few of the old buckets, of the old digests (hashes that
+        recognize repeated messages) and of the old seals, which no verdict needs any more."""
         if (
             self._old is None
             or self._old.before_ms is None
@@ -253,8 +254,8 @@ class _Loop:
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
-        """Sets the metrics of what is at risk. This needs the notes of all senders, so it is done
-        less often than judging.
+        """Sets the metrics of what is at risk. For this, it reads what all senders last reported in
+        notes (see module audit.topic.notes), so it is done less often than judging.
         """
         if self._clock.monotonic() < self._risks_at:
             return

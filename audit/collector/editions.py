@@ -99,8 +99,9 @@ class Edition:
         return [x for x in found if names is None or is_named(x.source, names)], evidence
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
-        """Returns short verdicts on the same buckets as `verdicts`. Takes them from the standing if
-        it has them, and makes only the others.
+        """Returns short verdicts, which have only the gravest agents, on the same buckets as
+        `verdicts`. Takes a verdict from the standing if the standing has it, and otherwise makes
+        it.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {

@@ -49,9 +49,10 @@ class Row:
 def noted(
     last: Row | None, verdict: BucketVerdict, time_ms: int, before: Counts | None = None
 ) -> Row | None:
-    """Returns the row to append after `last`, or None if the verdict is the same. before: the
-    counts by tier and host from the last time when the bucket was judged complete, if these counts
-    are known.
+    """Returns the row to append after `last` (the bucket's newest row; None if it has no row).
+    Returns None if the verdict has the same words as `last` or, without `last`, is still `open`.
+    before: the counts by tier and host from the last time when the bucket was judged complete; None
+    if they are not known.
     """
     word, is_complete = word_of(verdict), verdict.status is Status.COMPLETE
     if word == (Status.OPEN.word if last is None else last.word):
@@ -127,9 +128,10 @@ class Kept:
 def _cause(
     kept: Counts | None, verdict: BucketVerdict, totals: Mapping[str, int], now: Mapping[str, int]
 ) -> str:
-    """Returns which tier and host counted more records than before. kept: the counts by tier and
-    host from the time when the bucket was complete, if these counts are known. totals: the totals
-    of the same time.
+    """Says in words which tiers and hosts counted more records than before; "" if none did. kept:
+    the counts by tier and host from the time when the bucket was complete; None if they are not
+    known, and then the words name no hosts. totals: the counts by tier from the same time. now: the
+    present counts by tier.
     """
     before = {(tier, ""): count for tier, count in totals.items()} if kept is None else kept
     found = {(tier, ""): count for tier, count in now.items()}

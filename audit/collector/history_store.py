@@ -88,7 +88,7 @@ class HistoryStore:
 
     @property
     def since_ms(self) -> int:
-        """When the history began."""
+        """When the history began, by the audit's clock."""
         return int(self._database.execute("SELECT since_ms FROM meta").fetchone()[0])
 
     def note(self, found: Sequence[BucketVerdict], now_ms: int) -> None:

@@ -124,7 +124,8 @@ class Judge:
         return now_ms
 
     def _forget_everything(self) -> Standing:
-        """Returns the standing for the time in which the ledger has only a part of the evidence."""
+        """Forgets all earlier judgements. Returns the standing for the time in which the ledger has
+        only a part of the evidence, and nothing is judged."""
         self.evidence = self._ledger.evidence_without_counts()
         self._topics, self._counted, self._blocks, self._starts = {}, {}, {}, ()
         self._is_whole = self._is_counted = False
@@ -134,7 +135,8 @@ class Judge:
     # Which buckets.
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
-        """Finds the buckets whose counts have changed, or were deleted, since the last step."""
+        """Returns, by topic, the buckets whose counts have changed since the last step, or whose
+        counts were deleted since then."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -180,9 +182,10 @@ class Judge:
                 return
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
-        """Takes all verdicts from `judged`, which judges a bucket for each verdict, and passes the
-        verdicts to `note`. now_ms: the audit's time; None if no verdict is passed on. A verdict
-        holds the counts of its bucket, so only some verdicts are in memory at a time.
+        """Iterates over `judged`, which judges one bucket at each step and yields its verdict, and
+        passes the verdicts to `note` in groups. now_ms: the audit's time; None if no verdict is to
+        be passed to `note`. A verdict holds the counts of its bucket, so a group is dropped before
+        the next group is made.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:

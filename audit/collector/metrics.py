@@ -1,11 +1,12 @@
 """The collector's metrics: the number of buckets by verdict, the hosts, the clocks, and for each
 topic how complete and how fresh it is, and which of its records never became rows.
 
-The thread that judges hands over the numbers after each judgement, and a scrape reads them. Metrics
-of a topic have the labels `cluster` and `topic` of its source. The other labels have a bounded
-number of values, too: tiers, verdicts and certainties are fixed sets, rules come from the settings
-of agents, and only the REASONS_MAX most frequent reasons of losses have values of their own. Only
-the metrics of clocks have hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
+The thread that judges passes the numbers to this module after each judgement, and a scrape reads
+them from here. Metrics of a topic have the labels `cluster` and `topic` of its source. The other
+labels have a bounded number of values, too: tiers, verdicts and the certainty of a loss (lost or
+uncertain) are fixed sets, rules come from the settings of agents, and only the REASONS_MAX most
+frequent reasons of losses have values of their own. Only the metrics of clocks have hosts as
+labels, and only for the CLOCKS_MAX clocks that differ most.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ _CLOCK = Gauge(
 
 
 def tell_standing(found: Standing) -> None:
-    """The sums over all topics."""
+    """Sets the numbers of buckets of all topics together, by verdict."""
     for status in Status:
         _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
     _OVERDUE.set(sum(found.overdue.values()))
@@ -232,7 +233,8 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
     """Returns the time in ms before which all buckets of the topics with one name are complete. If
-    the first bucket is overdue, returns the start of this bucket.
+    even the first bucket is overdue (due, but not complete), returns the start of this bucket.
+    Returns None if one of these topics has neither a complete nor an overdue bucket.
     """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]
@@ -348,7 +350,8 @@ def _with_reasons_bounded(
 def _family(
     name: str, words: str, values: Mapping[Any, int | None], *labels: str, scale: int = 1
 ) -> GaugeMetricFamily:
-    """Makes a family of the metrics of topics. A value that is None gets no sample."""
+    """Returns a family (a metric with its name, help text and samples) with a sample for each of
+    these values of topics. A value that is None gets no sample."""
     made = GaugeMetricFamily(name, words, labels=["cluster", "topic", *labels])
     for key, value in values.items():
         if value is not None:

@@ -59,9 +59,9 @@ _log = log.get(__name__)
 
 
 class OldBuckets:
-    """One thread calls `look`, and owns the connection `ledger`. Another thread calls `take`.
-    before_ms: buckets that end before this time are old; None until the time is known. stopping: is
-    set when the program ends."""
+    """The old buckets that were found and wait for their deletion. One thread calls `look`, and
+    owns the connection `ledger`. Another thread calls `take`. before_ms: buckets that end before
+    this time are old; None until the time is known. stopping: is set when the program ends."""
 
     def __init__(
         self,
@@ -93,7 +93,8 @@ class OldBuckets:
         return found
 
     def look(self) -> bool:
-        """Judges the old buckets of one minute. Returns false if there is no further minute."""
+        """Judges the old buckets of the next minute of event time. Returns false if there is no
+        further minute with old buckets."""
         now = self._clock.monotonic()
         if now >= self._again_at:
             self._after, self._again_at = FOREVER[0], now + AGAIN_S

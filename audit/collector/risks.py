@@ -1,8 +1,8 @@
 """Finds what is at risk: bytes that only a host has, and records that only the first tiers have.
 For each of them, says when they will be lost if nothing changes.
 
-    on a host     each agent reports in notes how many unsafe bytes it has, and when the files will
-                  be deleted
+    on a host     each agent reports in notes (messages that change no verdict) how many unsafe
+                  bytes it has, and when the files will be deleted
     in a tier     the verdicts on the newest buckets (in the standing) show which records a tier
                   lacks; counters report in notes how long the brokers of their cluster keep records
 
@@ -64,8 +64,8 @@ class TierRisk:
 
 
 def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
-    """Returns the newest backlog that each agent reported, with the note that contains the
-    backlog.
+    """Returns the newest backlog of each agent (its report about unsafe bytes), with the note that
+    contains the backlog. The key is the agent's id.
     """
     told = (x for x in notes if x.kind == backlog.KIND and _is_agent(x.producer))
     return {int(x.producer): (x, backlog.backlog_of(x)) for x in told}

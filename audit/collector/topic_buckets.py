@@ -41,7 +41,7 @@ _ROW: Final = np.dtype(
         ("late", np.uint64),
         ("rest", np.int64),
         ("is_stale", np.bool_),
-        ("stale_since", np.int64),  # the number of the `look` that found the row stale; or 0
+        ("stale_since", np.int64),  # which call of `look`, from 1 on, found it stale; 0: none
         ("is_judged", np.bool_),
         ("is_noted", np.bool_),
         # the verdict
@@ -83,7 +83,8 @@ class TopicBuckets:
         self._filtered: dict[BucketId, tuple[Filtered, ...]] = {}
         self._accepted: frozenset[BucketId] = frozenset()
         self.shorts: dict[BucketId, BucketVerdict] = {}
-        """The verdicts on the newest buckets, in their short form."""
+        """The verdicts on the newest buckets, in their short form, which has only the gravest
+        agents."""
 
     def keep(self, counted: set[BucketId], lossy: Iterable[BucketId]) -> None:
         """Sets the topic's buckets: deletes the rows of all other buckets, and adds rows for new
@@ -149,7 +150,7 @@ class TopicBuckets:
 
     def waiting(self) -> npt.NDArray[np.int64]:
         """Returns, for each row, how many calls of `look` ago the bucket was first found to need a
-        new judgement.
+        new judgement; 0 if it needs none.
         """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)
@@ -157,7 +158,9 @@ class TopicBuckets:
     def put(
         self, place: int, verdict: BucketVerdict, dependence: Dependence, *, is_noted: bool
     ) -> None:
-        """Stores the verdict on the bucket of a row, after `look`."""
+        """Stores the verdict on the bucket of the row `place`, with the state of the evidence that
+        the last call of `look` saw. is_noted: whether the verdict was also passed to the
+        history."""
         row, key = self.rows[place], (verdict.bucket, verdict.bucket_ms)
         late = dependence.late(key)
         self._forget(key)
@@ -308,10 +311,10 @@ class TopicBuckets:
         self._without_origin.discard(key)
 
     def _look_at_shape(self, dependence: Dependence) -> None:
-        """Gives the shape a new revision if the verdicts on all buckets may change. The shape is
-        the evidence that concerns all buckets. The shape gets a new revision if it has changed, and
-        also if an agent's newest seal covers fewer deltas than before. In the second case, any
-        bucket may have lines after this seal.
+        """Increases `_shape_revision` if the verdicts on all buckets may have changed; then `look`
+        finds that every bucket must be judged again. This is the case if the shape (the evidence
+        that concerns all buckets) has changed, and also if an agent's newest seal covers fewer
+        deltas than before, because then any bucket may have lines that came after this seal.
         """
         is_less = dependence.vouches_for_less(self._agents)
         self._agents = dependence.columns
@@ -320,8 +323,8 @@ class TopicBuckets:
             self._shape_revision += 1
 
     def _look_at_acceptances(self, dependence: Dependence) -> None:
-        """Marks the buckets that had acceptances, all of which were taken back. Later calls cannot
-        find these buckets again, so they stay marked until they are judged.
+        """Marks the buckets of which all acceptances were taken back since the last call. Later
+        calls cannot find these buckets again, so the buckets stay marked until they are judged.
         """
         self.mark(self._accepted - dependence.accepted)
         self._accepted = dependence.accepted
@@ -338,8 +341,9 @@ class TopicBuckets:
 
 
 def _complete_until(rows: Rows) -> int | None:
-    """The time before which all buckets are complete. Buckets of two sizes may overlap, so this
-    time is at most the start of the first bucket that is not complete."""
+    """The time before which all buckets are complete; None if not even the first bucket is
+    complete. Buckets of two sizes may overlap, so this time is at most the start of the first
+    bucket that is not complete."""
     starts = rows["bucket"]
     bad = starts[rows["residue"] != Status.COMPLETE]
     complete = starts < bad[0] if len(bad) else np.ones(len(rows), np.bool_)

@@ -1,6 +1,6 @@
-"""Reads the first line that is missing, doubled or different, if the line can still be read. If the
-command runs on the file's host, it reads the line from the file. Otherwise it reads the line from
-the log of the brokers.
+"""For each cause why a bucket is not complete, reads the first line that is missing, doubled or
+different, if this line can still be read. If the command runs on the file's host, it reads the line
+from the file. Otherwise it reads the line from the log of the brokers.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class FirstLines:
             known = client.metadata(names).topics
             topic = next((x for x in names if x in known and not known[x].error), None)
             if topic is None or found.tier is Tier.MIRROR:
-                return None  # the mirror itself does not have the record
+                return None  # the mirror lacks the record, so its log cannot have it
             tp = TopicPartition(topic, wanted.partition)
             value = _value_at(client, tp, wanted.first)
         if value is None:

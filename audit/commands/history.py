@@ -48,7 +48,8 @@ def changes(collector: str, topic: str, bucket: str) -> Sequence[Mapping[str, An
 
 
 def print_history(args: argparse.Namespace) -> int:
-    """Prints the history. Raises Unreachable, UsageError."""
+    """Prints the history of the buckets that the arguments select. Returns the exit status. Raises
+    Unreachable, UsageError."""
     if len(args.topic or []) > 1:
         raise UsageError("--history takes one --topic.")
     asked = {"topic": (args.topic or [None])[0], "bucket": args.bucket, "since": args.since}

@@ -158,8 +158,8 @@ def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
 
 def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
     """Returns the causes that keep buckets from being complete and will not go away by themselves.
-    Leaves out a cause that an earlier bucket has, too. The command shows these causes if no bucket
-    needs a look.
+    If several buckets have the same cause, returns it only for the first of them. The command shows
+    these causes if there is no bucket at which somebody should look.
     """
     passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.FILTERED)
     kept: list[Explained] = []
@@ -212,8 +212,9 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
 def _heading(
     topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
 ) -> str:
-    """A sentence that says what is wrong. The result of a recount concerns the whole topic, so its
-    sentence names no bucket."""
+    """A sentence that says what is wrong. since: since when the bucket has had its verdict; None if
+    this is not known. The result of a recount concerns the whole topic, so its sentence names no
+    bucket."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""
@@ -222,8 +223,8 @@ def _heading(
 
 
 def _more(others: int, same: int) -> str:
-    """Returns a sentence that says how many other buckets somebody should look at, and how many of
-    them an acceptance covers.
+    """Returns a sentence that says how many other buckets somebody should look at (`others`), and
+    how many of these have the same causes (`same`), so that one acceptance covers them, too.
     """
     said = "1 other bucket needs" if others == 1 else f"{others:,} other buckets need"
     if not same:

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Fate(StrEnum):
-    """The result for one line."""
+    """The result of the comparison for one line of a file."""
 
     SHIPPED = "shipped"
     MISSING = "missing"
@@ -60,7 +60,8 @@ class Records:
     shapeless: int = 0
 
     def add(self, shipped: Shipped | None, partition: int, log_offset: int) -> None:
-        """Adds a record. Raises UsageError if there are too many records."""
+        """Adds a record, or counts why it was left out. shipped: None if the record's value does
+        not have the shape. Raises UsageError if there are too many records."""
         if shipped is None:
             self.shapeless += 1
         elif not self._is_of_host(shipped.host):
@@ -81,8 +82,9 @@ class Records:
             self.log_offsets.append(log_offset)
 
     def _is_of_host(self, host: str | None) -> bool:
-        """Compares hosts without their domains, because some shippers write the domain and others
-        do not."""
+        """Whether the record belongs to the host whose files are compared; true if one of the two
+        hosts is unknown. Compares hosts without their domains, because some shippers write the
+        domain and others do not."""
         if self.host is None or host is None:
             return True
         return host.partition(".")[0] == self.host.partition(".")[0]
@@ -109,8 +111,9 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Consecutive lines of a file with the same fate, in the bytes [first, end). place: partition
-    and offset of the first surplus record, or of the first changed record.
+    """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
+    if the lines are doubled, partition and offset of the first surplus record; if they are changed,
+    of the first record with changed text; otherwise None.
     """
 
     file: int
@@ -124,8 +127,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The result for one file. counts: how many lines have each fate. extra: how many surplus
-    records the lines have.
+    """The result for one file. counts: how many lines are shipped, missing, doubled and so on.
+    extra: how many more records than one each the doubled lines have, all together.
     """
 
     path: str
@@ -135,8 +138,8 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of the comparison. spans: the spans of all fates except `shipped`, in the order of
-    files and bytes. unknown: how many records belong to no line."""
+    """The result of the comparison. spans: all lines except those that are `shipped`, in the order
+    of files and bytes. unknown: how many records belong to no line."""
 
     files: list[FileResult]
     spans: list[Span]
@@ -213,13 +216,14 @@ class _Join:
         return self._places[0][record], self._places[1][record]
 
     def by_place(self) -> None:
-        """Joins records that have an offset with lines of the same text at this byte."""
+        """Joins each record that has an offset in its file with a line that begins at this byte and
+        has the same text."""
         rows = np.flatnonzero(self._offsets >= 0)
         keys = _mixed(self._record_hashes[rows], self._offsets[rows])
         self._join(_mixed(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
 
     def by_text(self) -> None:
-        """Joins records without an offset with lines of the same text."""
+        """Joins each record that has no offset in its file with a line that has the same text."""
         rows = np.flatnonzero(self._offsets < 0)
         lines = np.flatnonzero(self.counts == 0)
         self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)
@@ -274,8 +278,9 @@ _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """The fate of each line of a file. is_passed: whether lines of a newer file of the same log
-    were shipped, so that the shipper has finished this file."""
+    """The result for each line of a file, as the number of a `Fate`. is_passed: whether lines of a
+    newer file of the same log were shipped, so that the shipper has finished this file. is_whole:
+    whether all records that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

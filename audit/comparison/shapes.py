@@ -101,7 +101,8 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | None:
-    """Returns a number, which may also be text, because templates write numbers as text."""
+    """Returns the value as a number, or None if it is not a number. The value may be a number in a
+    text, because templates write numbers as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:

@@ -1,4 +1,5 @@
-"""Reports in a note how long the brokers keep the records of the counted topics."""
+"""Reports to the audit how long the brokers keep the records of the counted topics. The report is a
+note, a message that changes no verdict (see audit.topic.notes)."""
 
 from __future__ import annotations
 

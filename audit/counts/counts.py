@@ -81,8 +81,8 @@ _NOTHING = Sums()
 
 
 def total(parts: Sequence[Sums]) -> Sums:
-    """The sum of all parts."""
-    if len(parts) < 2:  # nearly all keys have one part, and a judgement reads every key
+    """The sums of all parts, added up."""
+    if len(parts) < 2:  # most keys have one part, so this makes a judgement faster
         return parts[0] if parts else _NOTHING
     return Sums(
         sum([x.count for x in parts]),
@@ -192,7 +192,7 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets all counts, after the caller has made them durable."""
+        """Forgets all counts. The caller must have made them durable before."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
@@ -250,7 +250,7 @@ class Counts:
 
 
 def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> Count:
-    """One entry of a delta."""
+    """The counts of one bucket as an entry of a delta."""
     source, agent, start = key
     return Count(
         source=source,

@@ -2,9 +2,11 @@
 delta would be too large, makes several deltas.
 
 The numbers of a producer must have no holes, so a producer uses a number only in the transaction
-that also makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the
-deltas of a call, so that the `previous` numbers form one chain per bucket. Losses come last,
-because a loss concerns the buckets that its own delta and all deltas with lower numbers touch.
+that also makes the progress durable. Each count in a delta names, as `previous`, the last earlier
+delta of the producer that counted the same bucket, so the deltas of a bucket form a chain.
+Therefore each (source topic, agent, bucket) is in exactly one of the deltas of a call. Losses come
+last, because a loss concerns the buckets that its own delta and all deltas with lower numbers
+touch.
 """
 
 from __future__ import annotations
@@ -82,7 +84,8 @@ def number_seals(
     *,
     limit_bytes: int = LIMIT_BYTES,
 ) -> tuple[Seal, ...]:
-    """Makes seals, numbered from last + 1 on. Normally there is only one seal."""
+    """Returns seals of these topics, numbered from last + 1 on. Normally there is only one seal;
+    there are several if one message would be too large."""
     return tuple(
         Seal(sender, last + index, time_ms, tuple(x for x in group if isinstance(x, SealedTopic)))
         for index, group in enumerate(_groups(list(topics), limit_bytes), start=1)

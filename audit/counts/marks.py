@@ -56,9 +56,9 @@ class Walked:
 def walk(
     agent: Int64s, file: Int64s, first: Int64s, length: Int64s, marks: Mapping[FileKey, int]
 ) -> Walked:
-    """Finds out, by the marks, which records are new, repeats or straddles (the module's docstring
-    explains these words). The records belong to one partition and are in offset order. Leaves
-    `marks` unchanged."""
+    """Returns, for each record, whether it is new, a repeat or a straddle, according to the marks
+    (the module's docstring explains these words). The records belong to one partition and are in
+    offset order. Leaves `marks` unchanged."""
     if len(agent) == 0:
         none = np.zeros(0, np.bool_)
         return Walked(none, none, none, {}, {})

@@ -28,8 +28,9 @@ Notes = Sequence[Sequence[FileNote]]
 
 
 class Announced:
-    """The agents of each topic, and the notes of each file that several agents announced.
-    read_notes: a function that reads these notes of the topic with this id."""
+    """The agents of each topic, and the announcements of each file that several agents announced,
+    as rereading.FileNote values ("notes"). read_notes: a function that reads these notes for the
+    topic with this id."""
 
     def __init__(self, connection: sqlite3.Connection, read_notes: Callable[[int], Notes]) -> None:
         self._connection = connection
@@ -67,7 +68,8 @@ class Announced:
         return self._agents[source]
 
     def notes(self, source: int) -> Notes:
-        """The notes of each file of a topic that several agents announced."""
+        """The announcements (rereading.FileNote) of each file of a topic that several agents
+        announced."""
         if source not in self._notes:
             self._notes[source] = self._read_notes(source)
         return self._notes[source]

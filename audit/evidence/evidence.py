@@ -72,10 +72,10 @@ class Numbers:
     """The facts about the numbers of those messages of a sender that have arrived.
 
     first, last: the least and the greatest known number. A number is also known if only a heartbeat
-    names it, so `last` may come from a heartbeat. missing: the least number
-    between `first` and `last` whose message did not arrive. first_time_ms: the sender's time in
+    names it, so `last` may come from a heartbeat. missing: the least number between `first` and
+    `last` whose message did not arrive; None if all arrived. first_time_ms: the sender's time in
     message `first`. cloned_at: the least number for which two messages with different contents
-    arrived.
+    arrived; None if there is none.
     """
 
     cluster: str
@@ -273,9 +273,9 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """Makes the note of a declared loss. If a sender other than the agent declared the loss, it is
-    unknown which of the agent's seals came before the loss. So the loss counts as older than any
-    seal.
+    """Returns the loss with the epoch, number and time of its message. If a sender other than the
+    agent declared the loss, it is unknown which of the agent's seals came before the loss. So the
+    loss then gets an epoch and a number that are lower than those of any seal.
     """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
@@ -283,8 +283,8 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The facts about a sender if its numbered messages are gone, so that only a heartbeat is
-    left."""
+    """The facts about a sender of which only a heartbeat is left, because its numbered messages are
+    gone. number: the last number, as the heartbeat names it."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
@@ -299,7 +299,7 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult | SampleResult):
         return  # commands send these messages, which do not prove that any sender is alive
     if isinstance(message, Sample | Note):
-        return  # the other messages of these senders prove that they are alive
+        return  # agents, counters and loaders send other messages, which prove that they are alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -137,7 +137,8 @@ class Ledger:
         return int(count)
 
     def next_bucket(self, after: int, before: int) -> int | None:
-        """The start of the first bucket with counts that begins between these two times."""
+        """The start of the first bucket with counts that begins after `after` and before `before`;
+        None if there is no such bucket."""
         (found,) = self._connection.execute(
             "SELECT min(bucket) FROM tallies WHERE bucket > ? AND bucket < ?", (after, before)
         ).fetchone()
@@ -317,7 +318,8 @@ class Ledger:
         return BucketTallies(columns, senders, left_out.get(bucket, {}))
 
     def _sender_ids(self, last: int) -> SenderIds:
-        """The keys of all senders, up to this id at least."""
+        """The key of each sender, by the sender's id in the ledger. If the cached keys lack the id
+        `last`, reads all keys again."""
         if not self._senders or last not in self._senders:
             self._senders = ledger_evidence.sender_ids(self._connection)
         return self._senders

@@ -122,7 +122,8 @@ def read(
 
 
 def notes_of_files(connection: sqlite3.Connection, source: int) -> Notes:
-    """The notes of each file of a topic that several agents announced."""
+    """The announcements (rereading.FileNote) of each file of a topic that several agents
+    announced."""
     by_birth = _read_notes(connection, _BY_BIRTH, source)
     by_beginning = _read_notes(connection, _BY_BEGINNING, source)
     return [*by_birth, *filter(is_untold, by_beginning)]
@@ -447,7 +448,7 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
     """Returns the given topics and, for each topic of rejects among them, also the topic whose
-    lines were rejected."""
+    lines were rejected. None stands for all topics."""
     if topics is None:
         return None
     return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

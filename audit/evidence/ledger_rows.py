@@ -64,7 +64,7 @@ from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
 
 NOTES = {backlog.KIND: 1, retention.KIND: 1, load_note.KIND: load_note.KEPT}
-"""The kinds of notes that the ledger keeps, and how many notes of this kind it keeps for each
+"""For each kind of notes that the ledger keeps: how many notes of this kind it keeps for each
 producer.
 """
 
@@ -138,7 +138,7 @@ class Rows:
         elif isinstance(message, SampleResult):
             self._take_sample_result(message, value)
         elif isinstance(message, Sample):
-            pass  # the command that compares samples reads samples from the topic
+            pass  # not stored: `skidway audit sample` reads samples from the audit topic
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         elif isinstance(message, Note):
@@ -191,9 +191,10 @@ class Rows:
         return len(deleted)
 
     def settle(self, after: int, count: int, before_ms: int) -> int | None:
-        """For the next `count` senders, deletes the digests and seals of messages before this time,
-        and all older notes. after: the id of the last sender that was handled. Returns the id of
-        the last sender that is handled now; None if there are no further senders."""
+        """For the next `count` senders, deletes the digests and seals of messages from before this
+        time. Also deletes all notes from before this time. after: the id of the last sender that
+        was handled. Returns the id of the last sender that is handled now; None if there are no
+        further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
@@ -242,9 +243,10 @@ class Rows:
         )
 
     def _take_note(self, note: Note, value: bytes) -> None:
-        """Stores a note in its slot, unless the slot has a newer note. So the ledger keeps the
-        newest notes of each kind and producer. Ignores kinds of notes that this version does not
-        know.
+        """Stores a note, and so replaces an older note of the same kind, producer and slot. (The
+        slot is the note's number modulo the number of notes that the ledger keeps of this kind.) A
+        note that is older than the stored note is ignored, and so is a kind of note that is not in
+        NOTES.
         """
         if note.kind in NOTES:
             slot = note.number % NOTES[note.kind]

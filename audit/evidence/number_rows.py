@@ -1,4 +1,5 @@
-"""The digests of all numbered messages. A row has the digests of 64 numbers of one sender.
+"""The digests of all numbered messages. A digest is a short hash of a message. A row has the
+digests of a *block*: 64 successive numbers of one sender.
 
 A digest has 4 bytes, which depend on the CRC-32 and the CRC-32C of the encoded message. No attacker
 chooses messages to get equal digests. If two different messages have the same number, the ledger

@@ -4,12 +4,13 @@ The table `pruned` stores which buckets were deleted. A row stores this for 64 b
 If lines of a deleted bucket come later, the ledger counts them, but the bucket's other counts are
 gone. So the judgement does not compare these counts, and does not treat them as complete.
 
-The ledger keeps all seals of an agent that declared a loss, that had a clone, that has had several
-epochs, or that may have read what another agent of the same host had read. The reason is that
-verdicts need the agent's seals around these moments. For all other agents, the ledger deletes old
-blocks of seals, but never the newest block of an epoch. So if such an agent later declares a loss,
-the ledger still has its last seal before the loss. If another agent has read the same bytes, an
-older seal may be missing. In this case more buckets are in doubt, never fewer.
+The ledger keeps all seals of an agent that declared a loss, that had a clone (two different
+messages with one number), that has had several epochs, or that may have read what another agent of
+the same host had read. The reason is that verdicts need the agent's seals around these moments. For
+all other agents, the ledger deletes old blocks of seals, but never the newest block of an epoch. So
+if such an agent later declares a loss, the ledger still has its last seal before the loss. If
+another agent has read the same bytes, an older seal may be missing. In this case more buckets are
+in doubt, never fewer.
 """
 
 from __future__ import annotations

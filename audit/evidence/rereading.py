@@ -150,8 +150,8 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
-    announced it.
+    """The rereadings of one topic, by agent. files: for each file, the ids under which agents
+    announced it (FileNote).
 
     began: a function that returns the time (ms) of an agent's first message, or None if this
     message is gone. last_heard: a function that returns the time (ms) of an agent's last message.
@@ -196,13 +196,13 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     by_agent: dict[int, list[FileNote]] = {}
     for note in notes:
         by_agent.setdefault(note.agent, []).append(note)
-    if len(by_agent) < 2:  # no other agent read the file
+    if len(by_agent) < 2:  # only one agent announced the file
         return []
     readers = []
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions computed this time without announcements
+        if since is not None:  # stored by an older version, it may be later than an announcement
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

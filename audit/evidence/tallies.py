@@ -2,9 +2,9 @@
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
 touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
-the sum of link(number) - link(previous) over these deltas. If no delta is missing, this sum is
-link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
-its record expired.
+the sum of link(number) - link(previous) over these deltas, where `link` is a hash. If no delta is
+missing, this sum is link(last) - link(0). Any other sum means that a delta of the bucket is
+missing, for example because its record expired.
 
 A bucket of a large fleet has a tally for each agent and tier, tens of thousands in all. So the
 ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` turns columns into
@@ -82,7 +82,8 @@ class TallyColumns:
 
     @classmethod
     def summed(cls, table: Int64s) -> TallyColumns:
-        """Adds up all tallies with the same agent and sender. Sums wrap around at 64 bits."""
+        """Returns the tallies in this table, after adding up all those with the same agent and
+        sender. Sums wrap around at 64 bits."""
         if table.shape[1] < 2:
             return cls(table)
         table = table[:, np.lexsort((table[SENDER], table[AGENT]))]
@@ -111,7 +112,7 @@ class TallyColumns:
         return int(self.table.shape[1])
 
     def _places(self, other: TallyColumns) -> Int64s | None:
-        """For each tally of `other`, the place of the tally with the same agent and sender in these
+        """For each tally of `other`, the index of the tally with the same agent and sender in these
         columns. Returns None if these columns lack such a tally, or if an agent has so many senders
         that sorting is faster than a search."""
         mine, wanted = self.table, other.table

@@ -48,7 +48,7 @@ def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
 
 def _of_troubles(document: Mapping[str, Any], topic: str) -> Obstacle | None:
     """Returns the obstacle of one of the topic's partitions. If these partitions have no obstacle,
-    returns the obstacle of any other partition.
+    returns the obstacle of any other partition, or None if no partition has one.
     """
     troubles = dict(document.get("troubles") or {})
     if not troubles:

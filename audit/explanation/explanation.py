@@ -194,7 +194,8 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """The place of the cause, if the finding's subject names it, and a more precise cause."""
+        """Returns `where` with the place of the cause, if the finding's subject shows the place,
+        and with a more precise cause, if the evidence shows one."""
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
             LossNote: self._of_loss,
@@ -218,7 +219,8 @@ class _Explainer:
         return where
 
     def _of_rereading(self, finding: Finding, where: _Location) -> _Location:
-        """The file that two agents have read, as a range that begins at byte 0."""
+        """Returns `where` with the file that two agents have read, as a range that begins at byte 0
+        and has no known end."""
         for topic in self._evidence.topics.values():
             for each in topic.rereadings.get(where.agent or 0, ()):
                 if each.reason == finding.reason:
@@ -226,7 +228,8 @@ class _Explainer:
         return where
 
     def _of_unsealed(self, where: _Location) -> _Location:
-        """The more precise cause why an agent has not sealed the bucket."""
+        """Returns `where` with a more precise cause why an agent has not sealed the bucket, if one
+        is known."""
         name = Tier.AGENT, str(where.agent)
         health = self._healths.get(where.host)
         if health is not None and (found := obstacle(health, self._verdict.source.topic)):
@@ -243,7 +246,8 @@ class _Explainer:
         return replace(where, cause=Cause.HOST_SILENT)
 
     def _of_counter(self, finding: Finding, where: _Location) -> _Location:
-        """The more precise cause why no message of a counter has come since the bucket was due."""
+        """Returns `where` with a more precise cause why no message of a counter has come since the
+        bucket was due, if one is known."""
         if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
             return where
         if not self._is_silent(finding.about[:2]):
@@ -282,7 +286,7 @@ class _Explainer:
         path = self._topic.paths.get((loss.agent, loss.file), "")
         for topic in self._evidence.topics.values():
             path = path or topic.paths.get((loss.agent, loss.file), "")
-        if not path and loss.reason.startswith("/"):  # a file that nobody read has no id
+        if not path and loss.reason.startswith("/"):  # the reason names a file that was never read
             path = loss.reason.partition(":")[0]
         host = self._evidence.hosts.get(loss.agent, where.host)
         ranges = (ByteRange(loss.first, loss.end),)

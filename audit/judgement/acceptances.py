@@ -116,8 +116,9 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """Finds what else retires a place or a part of the place: texts in the settings, and decisions
-    with other texts. Maps a description of each text or decision to the places that it retires.
+    """Finds what retires a place, or a part of the place, in addition to the retirement with the
+    text `place` itself: texts in the settings, and decisions with other texts. Maps a description
+    of each text or decision to the places that it retires.
 
     texts: `retired.places` of the settings. held: a function with a text as argument; it returns
     the counting places within `place` that the text retires.

@@ -159,7 +159,7 @@ class AgentColumns:
         return len(self.agents)
 
     def places(self, agents: Int64s) -> tuple[Int64s, Bools]:
-        """Returns, for each of these agents, the agent's place in the columns, and whether the
+        """Returns, for each of these agents, the agent's index in the columns, and whether the
         columns have the agent.
         """
         return _places(self.agents, agents)
@@ -175,8 +175,8 @@ def _key(topics: Sequence[TopicEvidence]) -> tuple[int, ...]:
 
 
 def _last_usable(seals: Sequence[SealNote]) -> SealNote | None:
-    """Returns the last of these sorted seals that vouches for lines. Some seals only say that the
-    agent has the topic.
+    """Returns the last of these sorted seals that vouches for lines, or None if there is no such
+    seal. (Some seals only say that the agent has the topic.)
     """
     return next((x for x in reversed(seals) if x.sealed_until != NEVER_SEALED), None)
 

@@ -47,8 +47,8 @@ class Expectation:
         now_ms: int,
         found: NewestOfHosts | None = None,
     ) -> None:
-        """found: the newest agents of hosts that were computed for other topics from the same
-        evidence."""
+        """found: the newest agents of each host, if they were computed from the same evidence for
+        other topics already."""
         self._found = [] if found is None else found
         self._evidence = evidence
         self._roster = policy.roster

@@ -58,12 +58,12 @@ def of_place(place: Place) -> str:
 
 
 def of_needed(tier: Tier) -> str:
-    """The reason for a tier in which only retired places have the topic."""
+    """Words that say that only retired places of a tier have the topic."""
     return f"no place of tier {tier.value.lower()} that is not retired has this topic"
 
 
 def of_sender(key: SenderKey) -> str:
-    """The words for a sender of counts."""
+    """Words that name a sender of counts."""
     word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
     return f"{word} {key.producer}"
 
@@ -75,8 +75,8 @@ def of_namesakes(agents: Iterable[int]) -> str:
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:
-    """The reason for an agent that began a new epoch, and delivered lines of the bucket before the
-    first seal of that epoch."""
+    """Words that say that an agent began this epoch, and delivered lines of the bucket before the
+    first seal of the epoch."""
     return (
         f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
         " count twice (its state had been an older copy)"
@@ -84,7 +84,7 @@ def of_epoch_before_its_seal(epoch: int) -> str:
 
 
 def of_gap(note: GapNote) -> str:
-    """The reason for offsets that a sender could not read."""
+    """Words that say which offsets a sender could not read, and why."""
     gap = note.gap
     return (
         f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
@@ -93,9 +93,9 @@ def of_gap(note: GapNote) -> str:
 
 
 class Said(NamedTuple):
-    """A reason that some agents have. agents: how many agents have this reason. first: entries for
-    only the first of these agents. An entry has a key, which sorts this reason of the agent among
-    the reasons of all agents, and the name of the agent's host.
+    """A reason that some agents have. agents: how many agents have this reason. first: a pair for
+    each of the first of these agents. The pair has a key, which sorts this reason of this agent
+    among all reasons of all agents, and the name of the agent's host.
     """
 
     reason: str
@@ -145,7 +145,7 @@ def _of_hosts(reason: str, named: Sequence[tuple[tuple[Any, ...], str]], count: 
 
 
 def of_unread(unread: Mapping[str, int]) -> str:
-    """The reason for messages whose schemas this version of Skidway does not have."""
+    """Words that say how many messages have schemas that this version of Skidway does not have."""
     names = ", ".join(sorted(name or "others" for name in unread)[:NAMES_MAX])
     return (
         f"{sum(unread.values())} audit messages have a schema that this version does not have"
@@ -158,7 +158,7 @@ REBUILDING = "the audit's store is being rebuilt from the audit topics, so evide
 
 
 def of_content(difference: ContentDifference) -> str:
-    """The reason for a line whose row or record has other content than the line."""
+    """Words that say which line's row or record has other content than the line."""
     path = difference.path or f"file {difference.file}"
     return (
         f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"
@@ -167,7 +167,8 @@ def of_content(difference: ContentDifference) -> str:
 
 
 def of_unlisted_content(result: SampleResult) -> str:
-    """Lines that have other content, and that the result counts but does not list."""
+    """Words that say how many more lines have rows or records with other content: those that the
+    result counts but does not list."""
     return (
         f"the samples of {day_text(result.day)} have {result.unlisted:,} more lines whose rows or"
         " records have other content, and some of them may be in this bucket"
@@ -175,8 +176,8 @@ def of_unlisted_content(result: SampleResult) -> str:
 
 
 def of_pruned(records: int) -> str:
-    """The reason for a bucket whose counts were deleted. records: how many records came after
-    that."""
+    """Words that say that a bucket's counts were deleted. records: how many records came after the
+    deletion."""
     if not records:
         return "the bucket is older than the audit keeps (keep.days): it was complete or accepted"
     return (
@@ -191,8 +192,8 @@ def of_rebuilding(missing: int) -> str:
 
 
 def of_loss(note: LossNote, path: str = "") -> str:
-    """The reason for a declared loss. path: the path at which the file was first found; "" if no
-    agent announced the file."""
+    """Words that say which bytes an agent declared lost, and why. path: the path at which the file
+    was first found; "" if no agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
     if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read

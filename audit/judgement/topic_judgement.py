@@ -149,8 +149,8 @@ class TopicJudgement:
         return self._losing
 
     def of_agent(self, agent: int) -> tuple[object, ...]:
-        """The evidence about an agent that the rules about losses and doublings use for every
-        bucket."""
+        """The part of the evidence about an agent that the rules about losses and doublings use for
+        every bucket. If it changes, all verdicts on the agent may change."""
         return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
@@ -162,7 +162,7 @@ class TopicJudgement:
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # without tier agent, losses do not matter
+        if Tier.AGENT not in self._facts.tiers:  # losses count only if the tier agent is expected
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy - self._facts.topic.pruned)
 
@@ -347,7 +347,7 @@ class TopicJudgement:
         return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
 
     def _judged(self, bucket: BucketId) -> set[int]:
-        """The agents on which the bucket needs a verdict."""
+        """The agents on whose parts of the bucket a verdict is needed."""
         by_agent = self._facts.topic.tallies.get(bucket, {})
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 

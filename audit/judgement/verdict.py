@@ -119,8 +119,9 @@ class Rejects:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A line whose row or record has other content, and the comparison that found it. difference:
-    None stands for the lines that the comparison's result does not list."""
+    """A line whose row or record has other content than the line itself, and the result of the
+    comparison that found this. If `difference` is None, the object stands for all lines that the
+    result counts but does not list."""
 
     difference: ContentDifference | None
     result: SampleResult
@@ -318,7 +319,8 @@ class BucketVerdict:
         return tuple(dict.fromkeys(names))
 
     def places(self) -> dict[Place, Sums | None]:
-        """For each place, the sums of all agents together."""
+        """For each place, the sums of all agents together; None for a tier that never reported the
+        topic."""
         return dict(self._places)
 
     @property

@@ -1,4 +1,5 @@
-"""Reads the loader's output, which is a tree of files: rows, manifests and side files.
+"""Reads the loader's output, which is a tree of files: rows, manifests, and files of the loader's
+state.
 
     Output           the interface of every kind of output; recount and loader read only through
                      this interface

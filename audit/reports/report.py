@@ -112,7 +112,8 @@ class Bounded:
 def document(
     found: Standing, shown: Sequence[BucketVerdict], bounded: Bounded | None = None
 ) -> dict[str, Any]:
-    """The whole report for programs: the standing, and the buckets that are shown one by one."""
+    """The whole report for programs: the standing, and the buckets that are shown one by one.
+    bounded: limits the number of agents in the document; None for no limit."""
     return {
         "sentence": sentence(found),
         **_numbers(found),
@@ -155,7 +156,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
 
 
 def recount_document(recount: RecountResult) -> dict[str, Any]:
-    """The result of a recount, for programs."""
+    """The result of a recount, as a JSON document for programs."""
     return {
         "time": time_text(recount.time_ms),
         "host": recount.host,
@@ -177,7 +178,8 @@ def recount_word(recount: RecountResult) -> str:
 
 
 def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> dict[str, Any]:
-    """One bucket with its agents. A short verdict has only the gravest agents."""
+    """One bucket with its agents. (A short verdict has only the gravest agents.) bounded: limits
+    the number of agents in the document; None for no limit."""
     source, agents = verdict.source, verdict.agents
     more: dict[str, Any] = {}
     if bounded is not None:

@@ -67,7 +67,7 @@ class Compared:
         return self.rows + self.records
 
     def add(self, other: Compared) -> None:
-        """Adds the result of another part."""
+        """Adds the result of comparing another part of the samples."""
         self.rows += other.rows
         self.records += other.records
         self.equal += other.equal

@@ -50,7 +50,8 @@ def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
 
 
 def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iterator[str]:
-    """The lines below the table: each difference, and why something was not compared."""
+    """The lines of text below the table: each difference, and the reasons why records were not
+    compared."""
     for each in found:
         for at, differing in enumerate(each.compared.differing[:SHOWN]):
             yield from _difference_lines(each, differing, each.closer.get(at, Closer()))
@@ -75,7 +76,7 @@ def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iter
 
 
 def sentence(found: Sequence[Surveyed], told: Told) -> str:
-    """The answer in one sentence."""
+    """Says in one sentence how many of the compared lines have other content."""
     if not told.samples:
         return (
             "No agent has told a sample: set sample.ranges in agent.yml; samples come after the end"
@@ -91,7 +92,7 @@ def sentence(found: Sequence[Surveyed], told: Told) -> str:
 
 
 def is_good(found: Sequence[Surveyed]) -> bool:
-    """Whether something was compared, and nothing differs."""
+    """Whether at least one line was compared, and no compared line has other content."""
     compared = sum(each.compared.compared for each in found)
     return compared > 0 and not any(each.compared.differing for each in found)
 
@@ -152,7 +153,8 @@ def results(
 def _with_differences(
     made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
 ) -> SampleResult:
-    """The result with these differences, and with those that earlier results do not list."""
+    """The result `made` with these differences, and also with the differences that the earlier
+    results count but do not list."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [x.time_ms for x in others]
     times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]

@@ -73,7 +73,7 @@ class Surveyed:
 
 
 def survey(site: Site, wanted: Sequence[Wanted], codec_of: CodecOf) -> list[Surveyed]:
-    """Compares all parts of samples, topic by topic."""
+    """Compares all parts of samples, topic by topic. Returns the result for each topic."""
     by_source: dict[Source, list[Wanted]] = {}
     for each in wanted:
         by_source.setdefault(each.part.source, []).append(each)
@@ -93,7 +93,8 @@ def _of_topic(site: Site, source: Source, wanted: Sequence[Wanted], codec_of: Co
     if cluster is not None:
         result.cluster = cluster.name
         records = _records(cluster, source, lacking)
-    # If a file could not be read, it may have the rows that were not found.
+    # A record that is loaded but has no row counts as a difference. But if a file could not be
+    # read, it may have the row, so then no offset counts as loaded.
     ends = topics[0].ends if topics and not result.unread else {}
     for each in wanted:
         found = compare(each, rows.get(each.span, ()), records.get(each.span, ()), ends)
@@ -161,8 +162,8 @@ def _may_be_in(hour: int | None, wanted: Wanted) -> bool:
 
 
 def _cluster(site: Site, source: Source) -> SiteCluster | None:
-    """Returns the cluster in which to look for records: the source's own cluster or, if it is not
-    known, a cluster with a mirror of the topic.
+    """Returns the cluster in which to look for records: the source's own cluster or, if the site
+    does not have it, a cluster with a mirror of the topic. Returns None if the site has neither.
     """
     having = (x for x in site.clusters if (source.cluster, source.topic) in x.topics)
     return next(iter(sorted(having, key=lambda x: x.name != source.cluster)), None)
@@ -240,7 +241,7 @@ def _decoded(record: Found, codec: Codec) -> dict[str, Any] | None:
 def _row_values(
     topics: Sequence[LoadedTopic], differing: Differing, codec: Codec
 ) -> dict[str, Any] | None:
-    """The values of a differing row."""
+    """The values of a differing row, read again from its file; None if the row cannot be read."""
     path, _, number = differing.found.place.rpartition(" row ")
     for topic in topics:
         for named in topic.files:

@@ -46,7 +46,7 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """How many ranges agents have chosen for which no message has arrived."""
+        """For how many of the ranges that agents have chosen no message has arrived."""
         drawn = {(x.agent, x.period): x.count for x in self.samples.values()}
         return sum(drawn.values()) - len(self.samples)
 

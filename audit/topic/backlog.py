@@ -93,7 +93,7 @@ def bounded(topics: Iterable[TopicBacklog]) -> Backlog:
 
 
 def body_of(backlog: Backlog) -> dict[str, Any]:
-    """The body of a note."""
+    """The backlog as the body of a note."""
     return {
         "topics": [
             {
@@ -119,8 +119,8 @@ def body_of(backlog: Backlog) -> dict[str, Any]:
 
 
 def backlog_of(note: Note) -> Backlog:
-    """Returns the backlog in a note. Leaves out values that the note does not have, or does not
-    have in this form.
+    """Returns the backlog in a note. Leaves out values that the note does not have, or that do not
+    have the form in the module's docstring.
     """
     more = note.body.get("more")
     more = more if isinstance(more, dict) else {}

@@ -127,7 +127,7 @@ class CountColumns(Sequence[Count]):
         return found
 
     def to_record(self) -> dict[str, Any]:
-        """The Avro record CountColumns."""
+        """The counts as a value of the Avro record CountColumns."""
         return {
             "sources": self.names,
             "table": self.table.astype(_LONG, copy=False).tobytes(),

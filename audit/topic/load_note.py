@@ -40,7 +40,7 @@ class Load:
 
 
 def body_of(load: Load) -> dict[str, Any]:
-    """The body of a note."""
+    """The load as the body of a note."""
     counts = {name: getattr(load, name) for name in _COUNTS}
     return {"source": list(astuple(load.source)), "seconds": load.seconds, **counts}
 

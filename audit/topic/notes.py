@@ -76,7 +76,7 @@ def encode(note: Note) -> bytes:
 
 
 def decode(value: bytes) -> Note:
-    """Decodes a record's value. Raises NoteInvalid."""
+    """Returns the note in a record's value. Raises NoteInvalid."""
     if len(value) > NOTE_BYTES_MAX:
         raise NoteInvalid(f"A note has {len(value):,} bytes, and may have {NOTE_BYTES_MAX:,}.")
     try:

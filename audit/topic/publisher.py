@@ -228,8 +228,8 @@ def _newest_in(
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    """Searches one partition backwards from the end; each step is twice as long as the step
-    before."""
+    """Returns the newest message of the sender `who` in one partition, or None if there is none.
+    Searches backwards from the end; each step is twice as long as the step before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)

@@ -69,7 +69,8 @@ class Sample:
 
     @property
     def key(self) -> tuple[int, int, int, int]:
-        """The values that a repetition of the message has in common with the message."""
+        """The values by which a repetition of this message is recognized, because it has the same
+        ones."""
         return self.agent, self.period, self.file, self.first
 
 

@@ -56,7 +56,8 @@ class ContentDifference:
 @dataclass(frozen=True, slots=True)
 class SampleResult:
     """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
-    UTC. compared, equal, differing: how many records. differences: the first of them.
+    UTC. compared, equal, differing: how many rows and records were compared, how many of them are
+    equal to their lines, and how many differ. differences: the first of those that differ.
     unlisted_least, unlisted_greatest: the event times (ms) of the other differences lie between
     these two, both included."""
 

@@ -70,7 +70,7 @@ class _HostLine(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """A line that at least one tier has."""
+    """A line with the wanted text, and the record and rows of it that were found."""
 
     point: Point
     time_ms: int = 0
@@ -81,7 +81,8 @@ class _Line:
 
 
 def find(site: Site, question: FindQuestion) -> Found:
-    """Finds the lines. Raises UsageError if no agent has announced a file of this host."""
+    """Returns the lines that the question describes. Raises UsageError if no agent has announced a
+    file of the host."""
     files = with_topic(site.evidence.files_of(question.host), question.topics)
     if not files:
         raise UsageError(
@@ -113,7 +114,8 @@ class _SourceSearch:
         self._begins = 0
 
     def run(self) -> None:
-        """Searches, and adds the stories of the newest lines to the result."""
+        """Searches. Then adds to the result, for each of the newest lines, its story: which tiers
+        have the line and, if a tier lacks it, why."""
         host_lines = list(self._host_lines())
         if self._clusters:
             self._search_log(self._clusters[0], host_lines)
@@ -326,8 +328,8 @@ def _by_file(points: Iterable[Point]) -> dict[tuple[int, int], list[Point]]:
 
 
 def _time(story: Story) -> float:
-    """Returns the sort key of a story: the event time. A line of which only the host has a copy
-    counts as newer than all others.
+    """Returns the sort key of a story (a line, and which tiers have it): the event time. A line
+    without a record counts as newer than all others.
     """
     return inf if story.record is None else story.record.time_ms
 
@@ -343,7 +345,8 @@ def _as_record(line: _Line) -> LineRecord | None:
 
 
 def words_of(found: Found, question: FindQuestion) -> Iterable[str]:
-    """Sentences about the search."""
+    """Sentences that say how many lines have the text, how much was searched, and what was not
+    searched."""
     if found.count > len(found.stories):
         yield f"{found.count:,} lines have the text; the newest {len(found.stories)} are shown."
     yield (

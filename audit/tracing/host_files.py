@@ -65,7 +65,8 @@ class HostState:
 
 
 def ask(config: Path) -> HostState:
-    """Runs the agent's command. If the command fails, raises SkidwayError with the command's error
+    """Returns the state of this host's agent, as `skidway agent state show --json` prints it for
+    this configuration file. If the command fails, raises SkidwayError with the command's error
     message."""
     command = [sys.executable, "-m", "skidway", "agent", "state", "show", "--json"]
     try:

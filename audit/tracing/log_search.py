@@ -99,8 +99,9 @@ class LogSearch:
         return np.asarray((times >= self._since_ms) & is_early & columns.has_origin)
 
     def _has_point(self, columns: HeaderColumns, is_meant: Bools) -> Bools:
-        """For each record, whether it has one of the points, whatever its event time is. Also notes
-        the first byte of each file in the time span."""
+        """For each record, whether it has one of the points, whatever its event time is. is_meant:
+        which records are of the wanted agents and in the time span. Also notes in `begun` the first
+        byte of each file in these records."""
         chosen = np.zeros(len(columns.offsets), np.bool_)
         origins = columns.origins
         if origins is None:

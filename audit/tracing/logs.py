@@ -76,7 +76,9 @@ class SiteCluster:
 def look(
     client: Client, wanted: Collection[str], configured_name: str | None = None
 ) -> SiteCluster:
-    """Finds the topics of a cluster whose names are in `wanted`, and mirrors of such topics."""
+    """Asks a cluster which of its topics have a name in `wanted`, or are mirrors or topics of
+    rejects of such topics. Returns the cluster with these topics. configured_name: the cluster's
+    name in the settings; None to ask the brokers for the name."""
     name = cluster_name_of(client.broker_configs(), configured_name)
     ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
     known = client.metadata().topics

@@ -95,7 +95,7 @@ def loaded(output: Output, source: Source) -> list[LoadedTopic]:
     found = []
     for name in topics(output):
         if source.topic not in name:
-            continue  # in an output, a mirrored topic has the mirror's prefix
+            continue  # (the name of a mirrored topic has the mirror's prefix)
         head = manifests.head(output, name).source
         if head is not None and (head.cluster, head.topic) == (source.cluster, source.topic):
             found.append(read_topic(output, name, head))
@@ -103,8 +103,8 @@ def loaded(output: Output, source: Source) -> list[LoadedTopic]:
 
 
 def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
-    """Reads the list of a topic's files from the newest checkpoint and the manifests after it.
-    Raises ManifestUnreadable."""
+    """Returns a topic of the output with the list of its files, from the newest checkpoint and the
+    manifests after it. Raises ManifestUnreadable."""
     for left in reversed(range(ATTEMPTS)):
         try:
             return _read(output, name, source)

@@ -1,9 +1,9 @@
 """Finds rows in one Parquet file of the loader, by a text or by points of files.
 
 The search skips row groups whose statistics of `_agent`, `_file_id`, `_offset` and the event time
-show that they have no matching row. In a row group without rows of the agents, it does not read the
-columns with text. The search covers only columns of text and of bytes, and no columns inside
-structs, lists and maps.
+show that they have no matching row. In a row group without rows of the wanted agents, it does not
+read the columns with text. The search covers only columns of text and of bytes, and no columns
+inside structs, lists and maps.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def bounds_of(group: Any) -> dict[str, tuple[int, int]]:
 
 
 def is_within(value: int, bounds: tuple[int, int] | None) -> bool:
-    """Whether a row group with these statistics may have the value."""
+    """Whether a row group may have the value. bounds: the column's least and greatest value in the
+    row group; None if there are no statistics."""
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 

@@ -63,7 +63,8 @@ def make(
     source: Source,
     partitions: Sequence[PartitionRange],
 ) -> tuple[Numbered, dict[str, Any]]:
-    """The deltas of one load, and the manifest's field `audit`."""
+    """Makes the deltas of one load. Returns them, and the manifest's field `audit`, which contains
+    them."""
     numbered = number_deltas(
         head.sender,
         head.time_ms,

@@ -145,8 +145,8 @@ class Feed:
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch for an output that begins anew. It is higher than every epoch in which the
-        output may have published messages."""
+        """The epoch that an output must use if it begins anew. It is higher than every epoch in
+        which the output may have published messages."""
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:

@@ -161,8 +161,8 @@ class Reload:
         return self.result
 
     def _begin(self) -> Manifest:
-        """Moves into place the committed files that earlier loads have not moved yet. If a file
-        that this reload replaces is gone, raises no error."""
+        """Moves into place the committed files that earlier loads have not moved yet, and returns
+        the newest manifest. If a file that this reload replaces is gone, raises no error."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are
@@ -209,7 +209,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # tries each hour alone: perhaps only one is at fault
+                self._alone |= refused.hours  # one load per hour: perhaps only one is at fault
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

@@ -73,8 +73,8 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices and makes the manifest. If the load reads no offset of any partition, the
-        manifest is None."""
+        """Runs the slices and makes the manifest. Returns the manifest, and the result of each
+        partition. If the load reads no offset of any partition, the manifest is None."""
         schema = self.schema()
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         tables = read_tables(self._parts.store, self._newest)

@@ -30,9 +30,10 @@ WITHHELD: Final = b"[withheld]"
 """What agents send in place of a rejected line that may contain secrets."""
 
 ENDS_MAX: Final = 6
-"""A record's length counts the line's byte order mark and terminator, which the record does not
-contain. Together they have at most this many bytes: four for the mark of GB 18030, and two for
-CRLF. If more bytes are missing, the record has only a part of its line.
+"""The field `length` of a record counts the line's byte order mark and terminator, which the record
+does not contain. Together they have at most this many bytes: four for the mark of GB 18030, and two
+for CRLF. If the text in the record is shorter than `length` by more bytes than this, the record has
+only a part of its line.
 """
 
 NUL_BYTES: Final = "nul-bytes"
@@ -51,7 +52,8 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Returns whether a rejected line is selected."""
+        """Returns whether this rejected line is selected. timestamp: the time of rejection, in
+        ms."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)
@@ -61,8 +63,8 @@ class Wanted:
 
 
 class RejectedLines:
-    """Reads rejected lines. repeats: how many records were repeats. unread: how many records this
-    version cannot read.
+    """Reads rejected lines. repeats: how many records `read` left out because an earlier record had
+    the same line. unread: how many records this version of the program cannot read.
     """
 
     def __init__(self, client: Client, topic: str) -> None:
@@ -71,7 +73,7 @@ class RejectedLines:
         self.repeats = self.unread = 0
 
     def read(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
-        """Yields each wanted line once. Raises Unreachable, UsageError."""
+        """Yields each rejected line that `wanted` selects, once. Raises Unreachable, UsageError."""
         (topic,) = existing(self._client, [self._name])
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
@@ -121,9 +123,10 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_cut(document: Mapping[str, Any]) -> bool:
     """Returns whether a rejected record has only the beginning of its line, or nothing of the line.
-    If a repaired line was rejected again, the record's `length` is the length of the envelope
-    around the line. The envelope is longer than the line, so `length` does not show whether the
-    line was cut. Such a line counts as cut only if it was withheld.
+    If a repaired line was rejected again, the record's `length` is the length of the envelope, that
+    is, of the JSON document in which `skidway agent replay` sent the line. The envelope is longer
+    than the line, so `length` does not show whether the line was cut. Such a line counts as cut
+    only if it was withheld.
     """
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True

@@ -97,7 +97,8 @@ class _Count:
         self.unfit: Counter[str] = Counter()
 
     def read(self, lines: Iterable[bytes], made: LineReader) -> None:
-        """Merges every line that is a record. Blank lines are no records."""
+        """Splits each line into values with `made`, and merges the types of these values. Blank
+        lines and headers are not counted as records."""
         for line in lines:
             if not line.strip():
                 continue

@@ -100,7 +100,7 @@ def bucket_page(
 
 
 def steps(verdict: BucketVerdict, arrivals: Mapping[tuple[Tier, str], Arrival]) -> Iterable[Step]:
-    """The places in the order in which records pass through them."""
+    """Yields a step for each place, in the order in which records pass through the places."""
     end = verdict.bucket + verdict.bucket_ms
     found = sorted(verdict.places().items(), key=lambda x: (list(Tier).index(x[0].tier), x[0].name))
     most = max((sums.count for _, sums in found if sums is not None), default=0)

@@ -76,7 +76,7 @@ class Grid:
     newer: str = ""
 
     def table(self) -> Table:
-        """The cells, for programs."""
+        """The grid as a table for programs, with a row for each cell."""
         cells = (
             (
                 Cell(row.name),

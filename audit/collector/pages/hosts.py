@@ -88,7 +88,7 @@ def named(facts: Facts, text: str) -> list[HostState]:
 
 
 def senders_table(facts: Facts) -> Table:
-    """All senders of counts."""
+    """A row for each sender of counts."""
     return Table(
         "senders",
         f"{words.counted(len(facts.senders), 'sender')} of counts",
@@ -142,7 +142,8 @@ def _state(state: HostState, now_ms: int) -> Cell:
 
 
 def next_step(state: HostState) -> str:
-    """The command to run if a host does not report as it should."""
+    """The command to run next for a host that is behind, silent or was never heard, with the host
+    on which to run it."""
     if state.status is HostStatus.BEHIND:
         return f"on {state.host}: timedatectl status"
     return f"on {state.host}: {START_AGENT}"

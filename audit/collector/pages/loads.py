@@ -1,9 +1,9 @@
 """The page of loads: what the audit knows about each output and topic.
 
 With its deltas, the loader reports to the audit how many records of which offsets became rows. With
-notes, it reports the rows, files and duration of each load that read records. The audit keeps the
-notes of the newest loads. `skidway load history` has all loads, including loads that replaced
-files.
+notes (messages that change no verdict), it reports the rows, files and duration of each load that
+read records. The audit keeps the notes of the newest loads. `skidway load history` has all loads,
+including loads that replaced files.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ def _told(count: int | None) -> Cell:
 
 def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int | None]]:
     """Yields, for each topic of a sender, the number of offsets that the sender has counted, and
-    how many more offsets the counters of the brokers have counted.
+    how many more offsets the counters of the brokers have counted (None if no such counter has
+    counted). If the sender has counted no topic, yields (None, 0, None).
     """
     found = [
         (source, topic) for source, topic in facts.evidence.topics.items() if key in topic.coverage

@@ -40,7 +40,8 @@ class Overview:
 
 
 def overview(facts: Facts, unit: str, until: int | None) -> Overview:
-    """The first page, with a grid of minutes, hours or days."""
+    """The first page, with a grid of minutes, hours or days. until: the grid has only columns that
+    begin before this time (ms); None for the newest columns."""
     return Overview(
         headline(facts.standing),
         alarms(facts),
@@ -56,7 +57,7 @@ def overview(facts: Facts, unit: str, until: int | None) -> Overview:
 
 
 def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, Any]:
-    """The first page for programs."""
+    """The content of the first page as a JSON document for programs."""
     found = overview(facts, unit, until)
     newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
     return {
@@ -85,8 +86,8 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """Returns the headline of a page about these topics. A recount that differs from the audit's
-    counts is as grave as a tier with missing records.
+    """Returns the headline of a page about the topics of this standing. A recount that differs from
+    the audit's counts is as grave as a tier with missing records.
     """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]

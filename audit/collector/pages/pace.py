@@ -69,7 +69,8 @@ def paces(
     policy: Policy,
     now_ms: int,
 ) -> dict[Source, Pace]:
-    """The pace of each topic."""
+    """The pace of each topic. completions: when buckets were first complete, according to the
+    history; None without a history."""
     by_source: dict[Source, list[Completion]] = {}
     for each in completions or ():
         by_source.setdefault(each.source, []).append(each)
@@ -112,7 +113,9 @@ def _pace(topic: TopicStanding, completions: list[Completion], policy: Policy, n
 def _points(
     completions: list[Completion], since: int | None, now_ms: int, lag_s: float | None
 ) -> tuple[float, ...]:
-    """The lag at earlier moments. Moments before the first bucket in the history are left out."""
+    """The lag in seconds at earlier moments, oldest first, and then the present lag (`lag_s`).
+    Moments before the first bucket in the history are left out. Empty if there is no history, or if
+    no bucket was counted. since: the start of the oldest bucket that is not complete now."""
     if not completions or lag_s is None:
         return ()
     known_since = min(x.bucket for x in completions)
@@ -139,5 +142,6 @@ def _age_s(bucket: int, time_ms: int) -> float:
 
 
 def _percentile(found: Sequence[float], share: float) -> float | None:
-    """Returns a quantile, by the nearest rank."""
+    """Returns the quantile for this share (0 to 1) of sorted values, by the nearest rank; None if
+    there are no values."""
     return found[min(int(share * len(found)), len(found) - 1)] if found else None

@@ -45,7 +45,7 @@ class Rejected:
 
     @property
     def rejected(self) -> int:
-        """All rejects."""
+        """The number of rejects, of the agents and of the loader together."""
         return self.by_agents + self.by_loader
 
     @property
@@ -116,7 +116,8 @@ def _row(found: Rejected) -> tuple[Cell, ...]:
 
 
 def _example_cell(found: BucketVerdict | None) -> Cell:
-    """The cell links to the page of the bucket, which names the hosts."""
+    """A cell with a link to the page of this bucket, which names the hosts; a cell that says so if
+    there is no bucket."""
     if found is None:
         return Cell("none in the newest minutes")
     count = found.rejects or found.records

@@ -182,8 +182,9 @@ def _link(state: HostState) -> str:
 
 
 def _command(state: HostState) -> str:
-    """The command to run. For a host that does not report, it is the same command as in the table
-    of silent hosts."""
+    """The command to run next, to find out why bytes of a host are at risk or why the host has no
+    recent seal. For a host that does not report, it is the same command as in the table of silent
+    hosts."""
     if state.status in (HostStatus.SILENT, HostStatus.NEVER_HEARD):
         return next_step(state)
     return f"on {state.host}: skidway agent state show"

@@ -62,7 +62,7 @@ def clock(time_ms: int) -> str:
 
 
 def date(time_ms: int) -> str:
-    """The day of a time."""
+    """The day (UTC) of a time, as on the pages."""
     return report.time_text(time_ms)[:10]
 
 
@@ -100,7 +100,7 @@ def short(count: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """The share in percent."""
+    """The share of `part` in `whole`, in percent."""
     percent = 100 * part / whole if whole else 0.0
     return "0 %" if not part else "< 0.01 %" if percent < 0.01 else f"{percent:.3g} %"
 

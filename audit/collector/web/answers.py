@@ -25,12 +25,12 @@ _KEPT = HEADERS | {"Cache-Control": "max-age=300"}
 
 
 def html(text: str) -> Response:
-    """A page."""
+    """The response with a page."""
     return HTMLResponse(text, headers=HEADERS)
 
 
 def json(document: dict[str, Any]) -> Response:
-    """A document for programs."""
+    """The response with a JSON document for programs."""
     return JSONResponse(document, headers=HEADERS)
 
 

@@ -58,7 +58,8 @@ EXPLAINED_MAX = 300
 first."""
 AGENTS_FEW = 1_000
 """If the topics of a list of buckets have more than this many agents, the list has only
-NEWEST_BUCKETS buckets, because the standing already has short verdicts on these.
+NEWEST_BUCKETS buckets. The standing already has verdicts on these buckets (short verdicts, which
+have only the gravest agents), so the list takes little work.
 """
 COMPLETIONS_MAX = 100_000
 FOUND_MAX = 200
@@ -299,7 +300,8 @@ class Dashboard:
         self, request: Request, topic: str | None
     ) -> tuple[list[BucketVerdict], int | None]:
         """Returns the verdicts on the buckets of a page, and the bucket at which the next page
-        begins (None on the last page). If the page has many agents, the verdicts are short.
+        begins (None on the last page). If the page has many agents, the verdicts are short: they
+        have only the gravest agents.
         """
         names = None if topic is None else [topic]
         agents = self._edition.agents_of(names)

@@ -145,7 +145,7 @@ class TopicFacts:
 
 
 def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
-    """The counts of these senders together."""
+    """The counts of these senders, added up."""
     return total([tallies[key].sums for key in keys if key in tallies])
 
 
