@@ -160,8 +160,8 @@ peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
 # How many tests run at once. Tests that only compute use every core. The other tests also wait for
-# programs, so only PROCESSES of them run at once; each process takes whole files, or pipelines of e2e.
-PROCESSES ?= 2
+# programs, so PROCESSES of them run at once; each process takes whole files, or pipelines of e2e.
+PROCESSES ?= 3
 COMPUTING := -n auto
 DEALT = -n $(PROCESSES) --dist loadgroup
 
@@ -173,8 +173,7 @@ crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and (slow or not quick))' tests/$@)
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
-# those marked `quick` run. These wait more than they compute, so three of them run at once.
-test: PROCESSES := 3
+# those marked `quick` run.
 test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)

@@ -15,7 +15,8 @@
     accounts/        announcements, deltas, seals -> outbox -> `_skidway_audit`
 
 The agent sends several kinds of messages to the audit. An announcement says which file a file id
-names. A delta counts records. A seal says up to which time the deltas contain all lines.
+names. A delta counts records. A seal says up to which time the deltas contain the counts of all
+lines.
 
 The agent gives these guarantees (docs/delivery.md gives the reasons):
 
@@ -90,14 +91,13 @@ Reading order, from the lowest package to the highest:
     state          the database
     files          finding, knowing and reading the host's files
     cluster        destinations, connection, topics
-    events         what Prometheus and the log are told
+    events         the agent's metrics and log entries
     delivery       from readings to acknowledged batches, and what a restart sends again
-    accounts       what the audit is told
-    sampling       draws delivered ranges, and tells the audit what their records contain
+    accounts       the messages to the audit: announcements, counts, losses, seals
+    sampling       draws delivered ranges, and sends content sums of their records to the audit
     loop           the turn: each turn does a part of the work of all packages above
     reloading      takes changed settings while the loop runs
     memory         how much freed memory the process keeps
-    unneeded       parts of Arrow that the agent leaves out
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

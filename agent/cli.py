@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from skidway import service
-from skidway.agent import unneeded
 from skidway.cli.options import (
     add_config_options,
     add_json_option,
@@ -34,7 +33,7 @@ DRAIN_S = 60.0
 
 
 def register(subparsers: Any) -> None:
-    """Adds the command `agent` with its verbs."""
+    """Adds the command `agent` with its subcommands."""
     from skidway.agent import memory
 
     # The imports below read these settings. NumPy's library for matrices would start a thread for
@@ -162,9 +161,9 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # A SIGHUP would end the agent now. So the kernel holds it until the agent can reload.
+    # A SIGHUP would end the agent now. So the kernel holds the signal back until the agent can
+    # reload.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-    unneeded.leave_out()
     from skidway.agent import program
     from skidway.agent.configuration import Configuration
     from skidway.agent.validation.checks import check_settings
@@ -193,7 +192,6 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _drain(args: argparse.Namespace) -> int:
-    unneeded.leave_out()
     from skidway.agent.commands import draining
     from skidway.agent.validation.checks import check_settings
 

@@ -196,7 +196,7 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 def _bytes_known(range_: SetApart) -> int:
     """The known bytes of a range. If the range has no end, its known bytes are the file's lost
-    bytes (`tally.lost`), because a file has at most one range without an end.
+    bytes (`tally.lost`), because a file can have only one range without an end.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -263,8 +263,8 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """The number of a topic's files that are too old to be read has changed since the last look.
-    size: the bytes of all these files. path: the path of one of them.
+    """The number of a topic's files that are too old to be read differs from the number at the last
+    look. size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
@@ -301,7 +301,9 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
 
 
 def sampled(sample: Sample) -> None:
-    """The audit is told what the records of a drawn range must contain, or why it is gone."""
+    """The agent reported a sample to the audit: what the records of a randomly chosen range must
+    contain, or why the range's records cannot be made again.
+    """
     _SAMPLED.labels("gone" if sample.gone else "told").inc()
     if sample.gone:
         _log.info(

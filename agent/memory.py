@@ -1,13 +1,14 @@
 """Tells the C library, the kernel and Python's garbage collector how to manage the agent's memory.
 
 The agent fills and frees buffers of about a megabyte for each megabyte of lines. By default, glibc
-returns such memory to the kernel as soon as it is free, and the kernel clears it when it is used
-again: this can take a fifth of the agent's time. So a busy agent keeps some freed memory, and a
-quiet agent gives it back. Without glibc, the functions do nothing.
+returns such memory to the kernel as soon as the memory is free, and the kernel clears the memory
+before the agent uses it again. Clearing can take a fifth of the agent's time. So a busy agent keeps
+some freed memory, and a quiet agent gives it back. Without glibc, the functions do nothing.
 
 Most pages of the libraries' files are read only once, when the dynamic linker loads the libraries,
-or while the agent sends. A quiet agent takes these pages out of its memory. The kernel keeps them
-in its cache until it needs the memory, and the agent gets a page again as soon as it reads it.
+or while the agent sends. A quiet agent takes these pages out of its memory. The kernel keeps these
+pages in its cache until it needs the memory. If the agent reads such a page again, the kernel maps
+the page again.
 """
 
 from __future__ import annotations

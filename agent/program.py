@@ -127,7 +127,9 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
 
 @contextmanager
 def asked_by_signal(reloader: Reloader) -> Iterator[None]:
-    """Makes SIGHUP ask for a reload, also a SIGHUP that came earlier, while it was blocked."""
+    """Makes SIGHUP ask for a reload. A SIGHUP that came earlier, while the signal was blocked, also
+    asks for a reload.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only on the main thread
         return
@@ -331,7 +333,7 @@ class RunningAgent:
         self._watch = Watch(_patterns(settings))
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
-        self._give_back_at: float | None = None  # None: since the last time, nothing was read
+        self._give_back_at: float | None = None  # None: no activity since memory was given back
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()
         self._bound = _topic_ids(found.destinations)

@@ -52,20 +52,20 @@ class ParserSettings:
     date_format: str | None = setting(
         "date_format",
         None,
-        help="For python: datefmt, the format of %(asctime)s; Python's default without it.",
+        help="For python: datefmt, the format of %(asctime)s; Python's default if not set.",
     )
     types: dict[str, str] = setting(
         "types",
         {},
-        help="Without schema: groups or columns that are int, long, float, double or boolean; an "
-        "empty one is null. Others are strings. With json_field: the members that become fields, "
-        "too; the others are in the map _extra.",
+        help="If schema is not set: the groups or columns that are int, long, float, double or "
+        "boolean; an empty value becomes null. All other fields are strings. With json_field: "
+        "also the members that become fields; the map _extra takes the other members.",
     )
     columns: list[str] = setting(
         "columns",
         [],
-        help="For csv: the names of a line's values, in order. For logfmt without schema: the keys "
-        "that become fields; the others are in the map _extra.",
+        help="For csv: the names of a line's values, in order. For logfmt, if schema is not set: "
+        "the keys that become fields; the map _extra takes the other keys.",
     )
     delimiter: str = setting(
         "delimiter", ",", help="For csv: the one character between two values, or tab."
@@ -73,8 +73,8 @@ class ParserSettings:
     header: str | None = setting(
         "header",
         None,
-        help="For csv: the text of header lines, which are left out and counted as filtered; "
-        "without it, a header is a line of the names in columns.",
+        help="For csv: the text of header lines, which are left out and counted as filtered; if "
+        "not set, a header is a line that consists of the names in columns.",
     )
     json_field: str | None = setting(
         "json_field",
@@ -150,10 +150,11 @@ class MultilineSettings:
         "start", "continuation", "end", "java", "python", "go", "ruby", "dotnet", "indented"
     ] = setting(
         "type",
-        help="start: a record begins at each line that matches pattern; continuation: such a line "
-        "belongs to the record before it; end: a record ends after such a line. Or, without "
-        "pattern, a language: the lines of its stack traces belong to the record before them; "
-        "indented: lines that begin with a blank or a tab do.",
+        help="start: a record begins at each line that matches pattern; continuation: a line that "
+        "matches belongs to the record before it; end: a record ends after each line that "
+        "matches. The other types have no pattern. A language: the lines of its stack traces "
+        "belong to the record before them; indented: lines that begin with a blank or a tab "
+        "belong to the record before them.",
     )
     pattern: str | None = setting(
         "pattern", None, help="RE2, searched in a line; ^ and $ are the line's beginning and end."
@@ -209,7 +210,7 @@ class TimestampSettings:
         "epoch_us, epoch_ns.",
     )
     timezone: str = setting(
-        "timezone", "UTC", help="Zone of times that name none, such as Europe/Berlin."
+        "timezone", "UTC", help="Time zone of times that name no zone, such as Europe/Berlin."
     )
     on_error: Literal["reject", "read_time"] = setting(
         "on_error",
@@ -268,19 +269,22 @@ class SourceSettings:
     ignore_older_ms: int | None = setting(
         "ignore.older.ms",
         None,
-        help="A file that was last changed longer ago than this when it is first found is not read "
-        "until it changes; without it, every file is read.",
+        help="If a file was last changed longer ago than this when the agent first finds it, the "
+        "agent reads it only after it has changed; if not set, every file is read.",
         at_least=3_600_000,
     )
     deleted_after_ms: int | None = setting(
         "deleted.after.ms",
         None,
-        help="How long after its making this host deletes a file of these paths; the audit shows "
-        "how much of this time is left. Without it, what earlier files of the directory show.",
+        help="How long after the creation of a file of these paths this host deletes the file; the "
+        "audit shows how much of this time is left. If not set, earlier files of the "
+        "directory show it.",
         at_least=1_000,
     )
     parser: ParserSettings = setting(
-        "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
+        "parser",
+        ParserSettings(),
+        help="How a line becomes fields; if not set, the whole line is one field.",
     )
     format: str | None = setting(
         "format",
@@ -290,8 +294,8 @@ class SourceSettings:
     timezone: str | None = setting(
         "timezone",
         None,
-        help="With format, or a log4j or python parser: zone of times that name none; UTC without "
-        "it.",
+        help="With format, or a log4j or python parser: time zone of times that name no zone; UTC "
+        "if not set.",
     )
     fields: dict[str, str] = setting(
         "fields", {}, help="Further fields with the same text in each record, such as env: prod."
@@ -312,23 +316,28 @@ class SourceSettings:
         "labels", None, help="With container: labels of the pod or container that become fields."
     )
     multiline: MultilineSettings | None = setting(
-        "multiline", None, help="How lines become records of several lines; one each without it."
+        "multiline",
+        None,
+        help="How lines become records of several lines; if not set, each line is a record.",
     )
     timestamp: TimestampSettings | None = setting(
-        "timestamp", None, help="Where a line says its event time; read time without it."
+        "timestamp",
+        None,
+        help="Which part of a line is the event time; if not set, the event time is the time of "
+        "reading.",
     )
     schema: str | None = setting(
         "schema",
         None,
-        help="An .avsc file, or a subject; derived from the parser without it. A relative path "
-        "begins at the directory of the file that names it.",
+        help="An .avsc file, or a subject; if not set, the schema is derived from the parser. A "
+        "relative path begins at the directory of the file that names it.",
     )
     key: str | None = setting("key", None, help="Field whose value becomes the record's key.")
     partitioning: Literal["file", "key", "spread"] | None = setting(
         "partitioning",
         None,
-        help="file: a file's records stay together; key: by the key field (the default with one); "
-        "spread: every MiB of a file to the next partition.",
+        help="file: a file's records stay together; key: by the key field (the default if key is "
+        "set); spread: every MiB of a file to the next partition.",
     )
     shape: str | None = setting(
         "shape",
@@ -339,14 +348,15 @@ class SourceSettings:
     hash_key_location: Path | None = setting(
         "hash.key.location",
         None,
-        help="File with the secret key of the rules `hash` in shape; restart after a change. A "
-        "relative path begins at the directory of the file that names it.",
+        help="File with the secret key of the rules `hash` in shape; restart the agent after a "
+        "change of this file. A relative path begins at the directory of the file that names "
+        "it.",
     )
     max_line_bytes: int = setting(
         "max.line.bytes",
         524_288,
         help="A longer line goes to <topic>.rejected, cut to fit; a record of several lines ends "
-        "before the line that would make it longer.",
+        "before the line that would make the record longer than this.",
         at_least=64,
         at_most=LINE_BYTES_MAX,
     )
@@ -357,8 +367,8 @@ class SourceSettings:
     ] = setting(
         "encoding",
         "utf-8",
-        help="How the lines are encoded. Records are always UTF-8. utf-16: a file's byte order "
-        "mark says its byte order; without a mark it is little-endian.",
+        help="How the lines are encoded. Records are always UTF-8. utf-16: the byte order mark of "
+        "a file says its byte order; a file without a mark is little-endian.",
     )  # fmt: skip
     on_error: Literal["reject", "replace"] = setting(
         "on_error",
@@ -469,10 +479,12 @@ class AgentSettings(RegistrySecuritySettings):
     cluster_name: str | None = setting(
         "cluster.name",
         None,
-        help="Name of the cluster, without a dot; asked of the broker if not set.",
+        help="Name of the cluster, without a dot; if not set, the agent asks the broker for it.",
     )
     host_name: str | None = setting(
-        "host.name", None, help="Name of this host in announcements; its own name if not set."
+        "host.name",
+        None,
+        help="Name of this host in announcements; if not set, the host's own name.",
     )
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9101", help="Where /metrics and /health answer."
@@ -492,7 +504,8 @@ class AgentSettings(RegistrySecuritySettings):
     close_rotated_ms: int = setting(
         "close.rotated.ms",
         60_000,
-        help="How long a rotated or deleted file must not change before it is finished.",
+        help="How long a rotated or deleted file must not change before the agent ends its file "
+        "id.",
         at_least=100,
     )
     reconcile_interval_ms: int = setting(
@@ -504,7 +517,8 @@ class AgentSettings(RegistrySecuritySettings):
     seal_interval_ms: int = setting(
         "seal.interval.ms",
         10_000,
-        help="How often the agent seals: says until when its files are complete.",
+        help="How often the agent sends a seal, which says up to which time its files are "
+        "complete.",
         at_least=100,
     )
     audit_interval_ms: int = setting(
@@ -522,8 +536,8 @@ class AgentSettings(RegistrySecuritySettings):
     lateness_ms: int = setting(
         "lateness.ms",
         120_000,
-        help="How much older than the last seal lines that were lost unread may be; the audit is "
-        "told, and uses its own lateness.ms if that is larger.",
+        help="How much older than the last seal the lines of a lost, unread file may be. Audit "
+        "messages contain this value; the audit uses its own lateness.ms if that is larger.",
         at_least=0,
     )
     audit_bucket_ms: int = setting(
@@ -555,21 +569,22 @@ class AgentSettings(RegistrySecuritySettings):
     max_open_files: int = setting(
         "max.open.files",
         512,
-        help="Files held open at once; the longest idle are closed.",
+        help="Most files that are open at a time; the agent closes the least recently used file.",
         at_least=8,
     )
     close_inactive_ms: int | None = setting(
         "close.inactive.ms",
         None,
-        help="How long a file that is read to its end stays open without new bytes; without it, "
-        "only max.open.files closes files.",
+        help="How long a file that is read to its end stays open without new bytes; if not set, "
+        "the agent closes files only because of max.open.files.",
         at_least=1_000,
     )
     read_back_wait_ms: int = setting(
         "read.back.wait.ms",
         150_000,
-        help="How long what an earlier process sent may still reach a broker; until then nothing "
-        "is decided about lines that were on their way and are missing there.",
+        help="How long batches that an earlier process sent may still reach a broker. Until then, "
+        "the agent decides nothing about lines that were sent and that the brokers do not "
+        "have.",
         at_least=0,
     )
     topic_partitions: int = setting(
@@ -587,15 +602,17 @@ class AgentSettings(RegistrySecuritySettings):
     rejected_share_max: float = setting(
         "rejected.share.max",
         0.5,
-        help="Share of a topic's lines that may be rejected; above it /health is 503 and names it.",
+        help="Share of a topic's lines that may be rejected; above it, /health is 503 and names "
+        "the topic.",
         at_least=0,
         at_most=1,
     )
     sample_ranges: int = setting(
         "sample.ranges",
         0,
-        help="How many delivered ranges of each sample.interval.ms are made into records once "
-        "more, so that skidway audit sample can compare their content with rows; 0: none.",
+        help="In each sample.interval.ms, the agent chooses this many delivered ranges at random "
+        "and makes their records a second time, so that skidway audit sample can compare the "
+        "content of these records with rows; 0: none.",
         at_least=0,
         at_most=1_000,
     )
@@ -665,8 +682,9 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # No program mirrors, counts or loads a topic with such a name. The underscore may also
-        # follow a dot, because the part before the dot could be a cluster's name.
+        # No program mirrors, counts or loads a topic with such a name. A name in which the
+        # underscore follows a dot is refused too, because the part before the dot could be a
+        # cluster's name.
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

@@ -65,7 +65,7 @@ def failures(path: Path | str) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits only add detail
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits only add detail
         if code in _DAMAGED:
             raise StateRefused(f"The database {path} is damaged: {error}.") from error
         if code not in _NO_ROOM:
@@ -85,7 +85,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         yield connection
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # on a full disk, SQLite may have rolled back
+        if connection.in_transaction:  # on a full disk, SQLite may have rolled back already
             connection.execute("ROLLBACK")
         raise
 

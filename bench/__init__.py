@@ -1,8 +1,9 @@
-"""Benchmarks of Skidway and of comparable systems (its peers), which take turns in one run.
+"""Benchmarks of Skidway and of comparable systems (its peers). In one run, Skidway and its peers
+take turns.
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
 
-The modules are listed here. A benchmark's peer, or each of its peers, follows after the colon:
+These are the modules. The text after the colon names the benchmark's peers:
 
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes
@@ -39,19 +40,21 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
                   (spark_source)
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
-    small_batches  loader and counter on batches of few records: the same code, which reads each
-                  batch by itself
+    small_batches  loader and counter on batches of few records; the peer is the same code when it
+                  reads each batch separately
     day           1,440 small loads by one loader that keeps running; no peer
     year          `resident` and `year`: many loads of a simulated fleet, one after the other; no
                   peer (year_load: the loads; year_fleet: the hosts)
-    audit         taking and judging the messages of a simulated fleet; no peer (audit_load: the
-                  collector's work; audit_fleet: the hosts, in a process of their own)
+    audit         how the audit's collector stores and judges the messages of a simulated fleet; no
+                  peer (audit_load: the collector's work; audit_fleet: the hosts, in a process of
+                  their own)
     paper/        repeats the experiment of the Kafka paper: Apache Kafka 4.1, RabbitMQ, ActiveMQ.
                   Runs only on request (`make bench-paper`), because it installs RabbitMQ and
                   ActiveMQ
 
-A bad figure does not make a benchmark fail. docs/performance.md has the figures of the last run. If
-BENCH_QUICK=1 is set, every benchmark is only a trial that takes seconds and writes no results.
+The *sides* of a benchmark are the systems that it compares. A bad figure does not make a benchmark
+fail. docs/performance.md has the figures of the last run. If BENCH_QUICK=1 is set, every benchmark
+is only a trial that takes seconds and writes no results.
 """
 
 import sys

@@ -1,16 +1,16 @@
 """Compares Skidway's agent with rsyslog: each sends a file of log lines to a broker.
 
 Both read the same file and write to one partition of the same Skidway broker, with
-acknowledgements. Each case has lines of another kind. The agent parses them; rsyslog also parses
-them if it can, and otherwise sends them unparsed.
+acknowledgements. Each case has a different kind of lines. The agent parses them; rsyslog also
+parses them if it can, and otherwise sends them unparsed.
 
-A program first reads a file of two records. The CPU time until the first of them has arrived counts
-as the program's start. Then the benchmark puts the file of all records into the directory that the
-program watches. The rate is the number of these records divided by the program's CPU time after its
-start. (If records have several lines, rsyslog sends a file's last record only when another record
-follows. So a run already ends when all but the last two records have arrived.) The agent also does
-the rest of its usual work: it stores what it is about to send (its intents) and which records were
-acknowledged (its checkpoints), and sends the counts for the audit.
+A program first reads a file of two records. The CPU time until the first of these records has
+arrived counts as the program's start. Then the benchmark puts the file of all records into the
+directory that the program watches. The rate is the number of these records divided by the program's
+CPU time after its start. (If records have several lines, rsyslog sends a file's last record only
+when another record follows. So a run ends when all records except the last two have arrived.) The
+agent also does the rest of its usual work: it stores what it is about to send (its intents) and
+which records were acknowledged (its checkpoints), and sends the counts for the audit.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ MEMBERS: Final = {
 class Case:
     """Lines of one kind, and what the programs do with them.
 
-    line, end: the records of the file. source: settings of the agent's source. rule: the rule of
-    liblognorm by which rsyslog parses the lines; JSON if rsyslog parses JSON; empty if it does not
-    parse. start: the regular expression for the first line of a record in rsyslog. share: the
-    number of records, as a share of RECORDS.
+    line: makes one record of the file. end: the bytes that follow each record. source: settings of
+    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; the constant
+    JSON if the lines are JSON; empty if rsyslog does not parse the lines. start: the regular
+    expression by which rsyslog recognizes the first line of a record. share: the number of records,
+    as a fraction of RECORDS.
     """
 
     line: Line
@@ -80,7 +81,7 @@ class Case:
 
     @property
     def peer(self) -> str:
-        """The name of the peer in the table."""
+        """The name of the peer in the table of results."""
         return "rsyslog, parsed" if self.rule else "rsyslog, unparsed"
 
 
@@ -125,7 +126,7 @@ def run() -> Table:
 @dataclass(frozen=True, slots=True)
 class Run:
     """The result of one run. start_s: CPU seconds until the first record had arrived. rate: records
-    per CPU second after that.
+    per CPU second after the first record.
     """
 
     start_s: float
@@ -134,7 +135,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a case is measured: a folder, a broker and a registry."""
+    """What the measurement of a case uses: a folder, a broker and a registry."""
 
     folder: Path
     address: str
@@ -151,7 +152,7 @@ class Site:
         (self.folder / "members.avsc").write_text(json.dumps(schema))
 
     def agent(self) -> Run:
-        """Measures `skidway agent run`, with a new state directory for each run."""
+        """Measures one run of `skidway agent run` with a new state directory."""
         with self._directory("skidway") as (work, topic):
             source = {"topic": topic, "paths": [f"{work}/logs/*.log"], **self.case.source}
             if source.get("parser") == {"type": "json"}:
@@ -194,8 +195,8 @@ class Site:
 
     @contextlib.contextmanager
     def _directory(self, who: str) -> Iterator[tuple[Path, str]]:
-        """Makes a topic, and a directory with a file of two records in `logs`. Deletes the
-        directory at the end of the block."""
+        """Makes a topic, and a directory in which `logs` has a file of two records. Yields the
+        directory and the topic's name. Deletes the directory at the end of the block."""
         topic = f"bench-{who}-{time.time_ns()}"
         create(self.address, topic)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=f"{who}-") as name:

@@ -1,5 +1,5 @@
-"""Writes the log files of the benchmark `agent`. Each function but `write` makes one line (`trace`:
-one record) from its number, and returns it without the last line end.
+"""Writes the log files of the benchmark `agent`. Each function, except `write`, makes one line
+(`trace`: one record) from a number. It returns the line without the line end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def members(number: int) -> str:
 
 
 def values(number: int) -> str:
-    """Six values that are separated by commas; the last one is quoted."""
+    """Six values that are separated by commas; the last value is quoted."""
     return (
         f"081109,{number % 240000:06d},{number % 977},INFO,dfs.DataNode$PacketResponder,"
         f'"Received block blk_{number * 7919}, size 67108864, from /10.251.{number % 256}'

@@ -1,8 +1,8 @@
 """Measures what the audit's collector costs for fleets of several sizes. There is no peer.
 
-The senders are simulated (audit_fleet); ledger, judge and dashboard are the real ones (audit_load).
-All senders send at the default rates, and every host writes lines of every topic in each second.
-Times are CPU times.
+The senders of audit messages are simulated (audit_fleet). The collector's parts (ledger, judge and
+dashboard) are the real ones (audit_load). All senders send at the default rates. In each second,
+every host writes lines of every topic. Times are CPU times.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ SIZES = scaled(
     [Size(4, 2, 4)],
 )
 REBUILT_MINUTES = scaled(2, 1)
-"""The figure of a rebuild is measured with the messages of this many minutes, of which the first
-does not count."""
+"""The time that a collector needs to rebuild its store is measured with the messages of this many
+minutes. The first of these minutes does not count."""
 
 FIGURES = (
     ("taking", "taking the messages of a minute", "s"),
@@ -63,7 +63,7 @@ FIGURES = (
 
 
 def run() -> SidesTable:
-    """Measures each size in processes of its own."""
+    """Measures fleets of each size, each in a process of its own. Returns the table of results."""
     names = [each.name for each in SIZES]
     table = SidesTable("audit: a collector; hosts x topics", tuple(names))
     found = [_figures(each) | _rebuilt(each) for each in SIZES]

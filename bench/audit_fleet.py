@@ -3,13 +3,14 @@ and mirror, and a loader. Each sends its messages at the default rate.
 
     python -m bench.audit_fleet HOSTS TOPICS FAULTY
 
-The program writes the encoded messages of one second after the other to its standard output, until
-nobody reads them any more (`seconds_of` reads them). It runs beside the collector, in a process of
-its own, so the figures of the collector have none of the simulation's time and memory.
+The program writes the encoded messages to its standard output, one second after the other, until
+nobody reads the messages any more (`seconds_of` reads them). The program runs in a process of its
+own, beside the collector's process. So the figures of the collector do not include the simulation's
+time and memory.
 
-Every host writes lines of every topic in each second. Of each 10,000 hosts, FAULTY fall silent,
-FAULTY begin late, and the broker's counter counts too few records of FAULTY. One host in twenty
-also writes lines whose event time is an hour old.
+In each second, every host writes lines of every topic. Of each 10,000 hosts, FAULTY hosts fall
+silent, FAULTY hosts begin late, and FAULTY hosts have records that the broker's counter does not
+count. One host in twenty also writes lines whose event time is an hour old.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ COUNTS_MAX = 5_000
 """A delta of a counter or a loader has at most this many counts."""
 
 FAULTY, OF = 100, 10_000
-"""By default, of a hundred hosts, one falls silent, one begins late, and of one the broker's
-counter counts too few records."""
+"""By default, FAULTY hosts in OF fall silent, FAULTY begin late, and FAULTY have records that the
+broker's counter does not count."""
 
 CHANGE_MINUTE = 2
-"""The minute after which hosts fall silent and new hosts begin."""
+"""When this many minutes have passed, some hosts fall silent, and others begin to send."""
 
 OLD_LINES_ONE_IN = 20
 
@@ -76,7 +77,7 @@ class Second(NamedTuple):
 
 
 def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
-    """Reads what the program wrote, a second at a time."""
+    """Reads from the pipe what the program wrote. Yields the messages second by second."""
     while head := pipe.read(_HEAD.itemsize):
         count, counts = np.frombuffer(head, _HEAD)[0].tolist()
         lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
@@ -87,8 +88,9 @@ def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
 
 @dataclass(slots=True)
 class _Teller:
-    """The state of one sender. previous: for each bucket and part of its counts, the number of the
-    last delta that touched the bucket."""
+    """The state of one sender. last: the number of its last delta. previous: for each pair of a
+    bucket and a part of the sender's counts, the number of the last delta that counted lines of the
+    pair."""
 
     sender: Sender
     last: int = 0
@@ -139,8 +141,8 @@ class Fleet:
         return START_MS + self.second * SECOND_MS
 
     def pass_second(self) -> Iterator[Message]:
-        """Lets a second pass. Yields the messages that all senders send in it. The messages of the
-        agents are spread evenly over the seconds of their intervals."""
+        """Lets a second pass. Yields the messages that all senders send in this second. The agents'
+        messages are spread evenly over the seconds of the agents' intervals."""
         self.second += 1
         running, before = self._running(self.second), self._running(self.second - 1)
         begins = running if self.second == 1 else running & ~before
@@ -199,9 +201,9 @@ class Fleet:
         part: int,
         topics: Sequence[int] | None = None,
     ) -> CountColumns:
-        """The counts of the last `seconds` of these hosts. All of a host's lines in a delta are in
-        one bucket; some hosts also have old lines. topics: the indexes of the topics; None for all
-        of them."""
+        """The counts of what these hosts wrote in the last `seconds`. In a delta, all new lines of
+        a host are in one bucket; some hosts also have old lines, which are in a bucket an hour
+        earlier. topics: the indexes of the topics; None for all topics."""
         number = teller.last + 1
         now = (self.time_ms - 1) // MINUTE_MS * MINUTE_MS
         count = len(self.sources) if topics is None else len(topics)
@@ -233,7 +235,8 @@ class Fleet:
 
 
 def _drawn(agents: Int64s, topics: Int64s, bucket: int) -> Int64s:
-    """Numbers that look like random numbers, and are the same for each tier."""
+    """Numbers that look random. They depend only on the arguments, so all tiers get the same
+    numbers."""
     places = agents + topics * 0x5851F42D4C957F2D + bucket
     return mixed(places.view(np.uint64)).view(np.int64)
 
@@ -242,7 +245,8 @@ _GOOD, _SILENT, _LATE, _SHORT = range(4)
 
 
 def _kind(host: int, faulty: int) -> int:
-    """Spreads `faulty` hosts of each kind evenly over OF hosts."""
+    """The kind of fault that a host has. Spreads `faulty` hosts of each kind evenly over OF
+    hosts."""
     if not faulty:
         return _GOOD
     every = OF // faulty
@@ -250,13 +254,13 @@ def _kind(host: int, faulty: int) -> int:
 
 
 def _default_s(settings: type[Any], key: str) -> int:
-    """The default of an interval in whole seconds, at least one."""
+    """The default of a setting that is an interval, in whole seconds, at least one."""
     (found,) = (x.default for x in documented(settings) if x.key == key)
     return max(int(found) // SECOND_MS, 1)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Writes the messages of one second after the other."""
+    """Writes the messages second by second."""
     hosts, topics, faulty = map(int, arguments)
     fleet = Fleet(hosts, topics, faulty)
     try:

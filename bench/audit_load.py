@@ -5,10 +5,10 @@ process of its own.
 
 The program prints a line of JSON with the figures. The ledger, the judge and the dashboard are the
 real ones; encoded messages come from another process (`audit_fleet`), through a pipe. The clock is
-simulated: messages arrive in the second in which they are sent, and the ledger takes them, and the
-judge works, as often as in the collector. Times are CPU times of this process. FAULTY: how many of
-10,000 hosts have each kind of fault. rebuild: the ledger only takes the messages, as fast as it
-can, like a collector that reads the audit topics into an empty store.
+simulated. Messages arrive in the second in which they are sent. The ledger takes (stores) messages,
+and the judge works, as often as in the real collector. Times are CPU times of this process. FAULTY:
+how many of 10,000 hosts have each kind of fault. rebuild: the ledger only takes the messages, as
+fast as it can, like a collector that reads the audit topics into an empty store.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ that takes longer than SLOW_S seconds."""
 
 
 class Time:
-    """The simulated wall time; the monotonic time is the CPU time of this process."""
+    """A clock: its wall time is simulated, and its monotonic time is the CPU time of this
+    process."""
 
     def __init__(self) -> None:
         self.now_ms = START_MS
@@ -86,7 +87,8 @@ class Time:
 
 
 class Store:
-    """The ledger, with the messages that wait for it, and the CPU time that it takes."""
+    """The ledger, the messages that the ledger has not stored yet, and the CPU time that the ledger
+    needs."""
 
     def __init__(self, folder: Path, clock: Time, *, is_live: bool) -> None:
         self.path = folder / DATABASE
@@ -98,7 +100,8 @@ class Store:
         self.taking: list[float] = []
 
     def wait(self, said: Second) -> bool:
-        """Lets messages wait. Returns whether so many wait that the ledger must take them."""
+        """Adds the messages of one second to the waiting messages. Returns whether so many messages
+        wait that the ledger must store them now."""
         now_ms = self._clock.now_ms
         begin, self._offset = self._offset, self._offset + len(said.values)
         self._waiting += [
@@ -109,7 +112,7 @@ class Store:
         return self._waiting_bytes >= WAITING_BYTES_MAX
 
     def take(self) -> float:
-        """Lets the ledger take the waiting messages. Returns the CPU time that this took."""
+        """Lets the ledger store the waiting messages. Returns the CPU time that this took."""
         began = time.process_time()
         values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
         reached = {PARTITION: Position(self._offset, "t")}
@@ -119,8 +122,8 @@ class Store:
         return self.taking[-1]
 
     def sizes_mb(self) -> dict[str, float]:
-        """The size of each table with its indexes, without the log of changes, which does not
-        grow."""
+        """The size of each table with its indexes. Does not include the database's write-ahead log,
+        because this log does not grow."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = connection.execute(
@@ -131,7 +134,7 @@ class Store:
 
 
 class Collector:
-    """The parts of a collector, and the CPU time that they take."""
+    """The parts of a collector, and the CPU time that these parts need."""
 
     def __init__(self, folder: Path) -> None:
         self._clock = Time()
@@ -148,10 +151,12 @@ class Collector:
         self.counts = 0
         self.judging: list[float] = []
         self.delays: dict[int, float] = {}
-        """For each bucket, the seconds from the moment at which it was due to its verdict."""
+        """For each bucket, the seconds from the moment at which its verdict was due until the
+        verdict."""
 
     def pass_second(self, said: Second) -> None:
-        """Lets the messages of the next second arrive. Takes and judges if it is time to do so."""
+        """Lets the messages of the next second arrive. If it is time, the ledger takes the messages
+        and the judge judges the buckets."""
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts
@@ -175,15 +180,16 @@ class Collector:
                 self.delays.setdefault(bucket, delay)
 
     def longest_delay(self) -> float:
-        """The longest delay of a verdict. The delay of a bucket without a verdict lasts until
-        now."""
+        """The longest delay of a verdict. For a bucket that has no verdict yet, counts the time
+        until now."""
         now_ms, due_after_ms = self._clock.now_ms, MINUTE_MS + self._policy.lateness_ms
         due = range(START_MS, now_ms - due_after_ms + 1, MINUTE_MS)
         waiting = ((now_ms - x - due_after_ms) / 1000 for x in due if x not in self.delays)
         return max([*self.delays.values(), *waiting], default=0.0)
 
     def pages(self) -> Iterator[tuple[str, float]]:
-        """The CPU time of each page, in ms. Each answer is the first one from a new edition."""
+        """The CPU time of each page, in ms. Before each request, a new edition of the dashboard's
+        data is published, so no page comes from a cache."""
         for name, url in PAGES.items():
             found = []
             for _ in range(ASKED):
@@ -216,8 +222,8 @@ class Collector:
 
 
 def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """Runs the simulation and returns its figures. CPU times and the growth of the store are means
-    for a minute. The first minute is left out, unless it is the only one."""
+    """Runs the simulation and returns its figures. CPU times and the growth of the store are
+    averages per minute. The first minute does not count, unless it is the only minute."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):
@@ -288,7 +294,7 @@ def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
 
 
 def _memory_mb() -> float:
-    """The most memory that this process ever had."""
+    """The greatest memory that this process has used so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -72,8 +72,8 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def sites() -> Iterator[tuple[Site, Site, Site]]:
-    """Runs a Skidway cluster of one broker, a Skidway cluster of two brokers, and Apache Kafka.
-    Only one of the three is under load at a time."""
+    """Runs, and yields, a Skidway cluster of one broker, a Skidway cluster of two brokers, and
+    Apache Kafka. Only one of the three is under load at a time."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name, contextlib.ExitStack() as up:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -104,7 +104,7 @@ def live(address: str) -> int:
 
 
 def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
-    """The figures of one run. The run writes into a new topic, which is deleted afterwards."""
+    """The figures of one run. The run writes into a new topic, and deletes the topic afterwards."""
     topic = f"brokers-{time.time_ns()}"
     create(site.address, topic, PARTITIONS)
     warm_memory(WARM_BYTES)

@@ -2,7 +2,7 @@
 
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 
-Each connection always has a few blocks of requests in flight. When the answers to one whole block
+Each connection always has BLOCKS blocks of requests in flight. When the answers to one whole block
 have arrived, the program sends the next block with one call. So a request costs this program far
 less CPU than it costs the broker, and the broker is never idle. The program prints one JSON object
 with the number of leaders, the number of answered requests, the seconds, and the CPU seconds of
@@ -51,7 +51,8 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends requests for `seconds` seconds. Then waits for the remaining answers."""
+        """Sends requests for `seconds` seconds. Then waits for the remaining answers. Returns the
+        figures that the program prints."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)

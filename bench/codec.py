@@ -19,7 +19,7 @@ objects for the dates and times. The peers make only their built-in checks.
 The shapes `narrow`, `wide` and `nullable` are flat, so Skidway's codec encodes them with the Rust
 library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and decodes all shapes,
 in whole columns with numpy and Arrow (the path `columns`). If the codec cannot decode datums in
-whole columns, it decodes them one at a time. Most of such datums are damaged. The last row of the
+whole columns, it decodes them one at a time. Most of these datums are damaged. The last row of the
 table measures this slow path.
 """
 
@@ -184,8 +184,8 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 
 def shapes() -> dict[str, Shape]:
-    """The shapes. Their schemas and records are similar to those of logs; the first three are
-    flat."""
+    """The shapes. Their schemas and records are similar to the schemas and records of logs. The
+    first three shapes are flat."""
     return {
         "narrow": shape(
             {

@@ -85,7 +85,8 @@ def fill(address: str, topic: str, count: int = FILLED) -> None:
 
 
 def stock(address: str, topic: str) -> float:
-    """Reads with confluent-kafka and `assign`, 10,000 messages at a time.
+    """Reads with confluent-kafka and `assign`, 10,000 messages at a time. Returns the messages per
+    second.
 
     Sets `fetch.queue.backoff.ms`, because by default librdkafka stops fetching for a whole second
     whenever 64 MB wait for the application. The faster the broker is, the more often librdkafka
@@ -111,8 +112,8 @@ def stock(address: str, topic: str) -> float:
 
 
 def kcat(address: str, topic: str) -> float:
-    """Reads with kcat, a C program with librdkafka. The time includes the program's start and
-    end."""
+    """Reads with kcat, a C program with librdkafka. Returns the messages per second; the time
+    includes the program's start and end."""
     begin = time.perf_counter()
     command = f"kcat -C -q -b {address} -t {topic} -p 0 -o beginning -c {FILLED}"
     ahead = "-X queued.min.messages=10000000 -X queued.max.messages.kbytes=2097151"
@@ -126,7 +127,8 @@ def kcat(address: str, topic: str) -> float:
 
 
 def columns(address: str, topic: str) -> float:
-    """Reads with Skidway's fetcher, which checks every batch and decodes it into columns."""
+    """Reads with Skidway's fetcher, and decodes every batch into columns. Returns the messages per
+    second."""
     from skidway.kafka.client import Client, Fetcher
     from skidway.kafka.columns import decode
     from skidway.kafka.types import TopicPartition as Partition

@@ -28,7 +28,7 @@ STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
 """The CPU time of a load is the median of the last MEDIAN_OF loads of a step (a quarter of the
-day). If a step has fewer loads, it is the median of all loads of the step."""
+day). If a step has fewer loads, the CPU time is the median of all loads of the step."""
 
 
 def run() -> SidesTable:

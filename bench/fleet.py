@@ -1,9 +1,9 @@
 """The load of a fleet: 5,000 connections, 1 to 20 records in each request, 200 partitions.
 
 The benchmark sends requests in an open loop at several rates; a latency counts from the time at
-which the request was due. After that, the benchmark restarts the broker, and all clients connect
-again at once. Latencies are in milliseconds. The ratio is Skidway's figure divided by Apache
-Kafka's, so less is better.
+which the request was due. After the last rate, the benchmark restarts the broker, and all clients
+connect again at once. Latencies are in milliseconds. The ratio is Skidway's figure divided by
+Apache Kafka's, so less is better.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, fl
 
 
 def returned(brokers: Brokers, name: str, topic: str) -> dict[str, float]:
-    """Restarts the broker cleanly while all clients try to connect again."""
+    """Restarts the broker cleanly while all clients try to connect again. Returns how long the
+    clients waited (see `Storm.run`)."""
     program = brokers.programs[name]
     program.stop(60)
     load = start("storm", brokers.addresses[name], topic)

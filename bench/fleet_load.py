@@ -79,8 +79,8 @@ def error_position(topic: str) -> int:
 
 
 def send(link: Link, data: bytes) -> None:
-    """Sends as much as the socket accepts now. The rest waits until the socket is writable
-    again."""
+    """Sends as much of the data as the socket accepts now. The link keeps the rest until the socket
+    is writable again."""
     if link.unsent:
         link.unsent += data
         return
@@ -93,7 +93,7 @@ def send(link: Link, data: bytes) -> None:
 
 
 def answers(link: Link) -> list[bytes]:
-    """The complete answers that have arrived."""
+    """Reads from the connection, and returns the answers that have arrived completely."""
     data = link.socket.recv(1 << 16)
     if not data:
         raise ConnectionResetError("the broker closed the connection")

@@ -4,8 +4,8 @@ ZooKeeper.
 Each group is a simple consumer, which has its own connection and commits an offset for every
 partition of a topic. The loop is open: the groups' commits are spread evenly over each second, and
 a latency counts from the time at which the commit was due. The number of ZooKeeper's transactions
-is the difference between its last transaction id (zxid) before the run and after the run. Apache
-Kafka uses no ZooKeeper: it stores offsets in a topic.
+is the difference between its last transaction ids (zxid) before and after the run. Apache Kafka
+uses no ZooKeeper: it stores offsets in a topic.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def settle(groups: CommittingGroups) -> None:
 def commits(
     groups: CommittingGroups, seconds: int, counters: dict[str, Callable[[], float]]
 ) -> Figures:
-    """Runs the open loop. Returns the latencies in ms, and how much each counter grew per
-    second."""
+    """Runs the open loop. Returns the commits per second, quantiles of their latencies in ms, and
+    how much the value of each of the `counters` (such as CPU time) grew per second."""
     total = GROUPS * seconds
     due: list[deque[float]] = [deque() for _ in range(GROUPS)]
     latencies: list[float] = []

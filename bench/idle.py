@@ -1,8 +1,8 @@
 """The cost of an idle agent, or an idle rsyslog, with 20,000 files to which no program writes.
 
 Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
-default settings. Each is measured only when it has delivered every line and has been idle for a
-while. CPU is the process's CPU time over a minute, read from /proc, in percent of one core.
+default settings. Each program is measured only after it has delivered every line and has been idle
+for a while. CPU is the process's CPU time over a minute, read from /proc, in percent of one core.
 imfile keeps every file open, with two descriptors, so rsyslog gets only as many files as a process
 on this machine may open.
 """
@@ -29,13 +29,14 @@ from skidway.kafka.types import TopicPartition
 
 FILES = scaled(20_000, 200)
 DESCRIPTORS_APART, DESCRIPTORS_OF_A_FILE = 500, 2
-"""File descriptors that rsyslog needs besides the log files, and for each log file."""
+"""How many file descriptors rsyslog needs for everything except log files, and how many for each
+log file."""
 DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
 MEASURE_S = scaled(60.0, 2.0)
-"""The agent looks at all files once a minute (`reconcile.interval.ms`). So a shorter measurement
-would contain such a look only by chance.
+"""A measurement lasts this many seconds. The agent checks all files once a minute
+(`reconcile.interval.ms`), and a shorter measurement would include this check only by chance.
 """
 WITHIN_S = 600.0
 
@@ -96,8 +97,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def peer(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog, which reads only the files in the folder `fewer`, because it cannot open
-    more files."""
+    """Measures rsyslog on the log files in the folder `fewer`, because rsyslog cannot open all log
+    files. files: the number of files in this folder."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic
@@ -111,7 +112,8 @@ def peer(folder: Path, address: str, files: int) -> Figures:
 
 
 def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
-    """Waits until every line has arrived and the program is idle. Then measures the program."""
+    """Waits until every line has arrived and the program is idle. Then measures the program, and
+    returns its figures."""
     partition = TopicPartition(topic, 0)
     deadline = time.monotonic() + WITHIN_S
     with Client(address) as client:

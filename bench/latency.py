@@ -1,9 +1,10 @@
 """The latency from `produce` to `consume` at a steady rate, with one librdkafka producer and one
 consumer.
 
-Each message contains the time at which it was due. The loop is open: if a broker stalls, the
-waiting time of all messages counts; this avoids coordinated omission. Figures are in milliseconds.
-The ratio is Skidway's figure divided by Apache Kafka's, so less is better.
+Each message contains the time at which it was due. The producer sends each message at its due time,
+even if the broker stalls, and a latency counts from the due time; this avoids coordinated omission.
+Figures are in milliseconds. The ratio is Skidway's figure divided by Apache Kafka's, so less is
+better.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 confluent-kafka needs one call for each message. In batches of 50, this call costs more CPU than the
 broker's work for the message. So the figure would measure Python, and not the broker. librdkafka's
 own `rd_kafka_produce_batch`, which programs in C call, takes an array of messages. Only this call
-differs from confluent-kafka; the library, the protocol, the batches and the threads are the same.
+differs from a producer of confluent-kafka; the library, the protocol, the batches and the threads
+are the same.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ cluster into a local directory. There are two cases: the loader loads every 10 s
 minute. Every line contains the time at which it was written. The first figure is the time until a
 consumer of the datacenter's broker gets the line, which happens only after the broker has flushed
 the line. The second figure is the time until the row's file is in its final place. A rename moves
-the file there and sets the file's change time (ctime), so the benchmark uses the change time as the
-end of this figure.
+the file there and sets the file's change time (ctime). So the benchmark uses the change time as the
+time at which the row is in place.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def write(log: Path, count: int) -> None:
 
 
 def watch(address: str, count: int, delays_s: list[float]) -> None:
-    """Consumes `count` lines from the broker and adds the time that each took to arrive. Ends early
-    if no line arrives for `WITHIN_S` seconds."""
+    """Consumes `count` lines from the broker, and appends to `delays_s` the time that each line
+    took to arrive. Ends early if no line arrives for `WITHIN_S` seconds."""
     with Client(address) as client:
         fetcher = Fetcher(client)
         fetcher.seek(TopicPartition(TOPIC, 0), 0)

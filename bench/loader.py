@@ -69,7 +69,8 @@ class Costs:
 
 
 def run() -> Table:
-    """Measures both sides in turn, with two schemas, on topics of four partitions and of one."""
+    """Measures both sides in turn, with two schemas, on topics with four partitions and on topics
+    with one partition."""
     table = Table(f"loader: {ROWS:,} rows to hourly zstd Parquet; and a load of {FEW:,} rows")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
@@ -101,7 +102,8 @@ def add(table: Table, what: str, ours: Costs, theirs: Costs) -> None:
 
 
 def batches(rows: int, partitions: int) -> Iterator[tuple[int, Ints, Ints]]:
-    """Batches of records with rising numbers and event times. The partitions take turns."""
+    """Yields batches (partition, numbers, event times) of records. Numbers and event times rise,
+    and each batch goes to the next partition."""
     for first in range(0, rows, BATCH):
         numbers = np.arange(first, first + BATCH)
         yield first // BATCH % partitions, numbers, START_MS + numbers * SPAN_MS // rows

@@ -198,7 +198,8 @@ def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
 
 @contextlib.contextmanager
 def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> Iterator[Family]:
-    """Runs a program inside the block, with a pipe as standard input. Then ends it.
+    """Runs a program inside the `with` block, with a pipe as standard input, and yields its
+    processes. Ends the program after the block.
 
     answers: whether the caller reads the program's standard output. Otherwise the output goes to a
     file, because a program that runs for long would stop at a full pipe."""

@@ -63,7 +63,7 @@ class Family:
         return sum(self._cpu_s.values())
 
     def kill(self) -> None:
-        """Kills every process that is left."""
+        """Kills every process that still runs."""
         for pid in session_members(self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -86,13 +86,13 @@ def resident_mb(pid: int) -> float:
 
 
 def warm_memory(size_bytes: int) -> None:
-    """Allocates and frees memory, so that a virtual machine really has this memory for the next
-    second or two.
+    """Allocates and frees memory, so that for the next second or two the virtual machine on which
+    the benchmark runs really has this memory.
 
-    A virtual machine returns free memory to its host. When the virtual machine uses such a page
-    again, this costs a page fault in the host. On this machine the page cache then fills at about
-    200 MB/s instead of 3 GB/s. So without this function, a benchmark that writes would measure the
-    host, not the broker.
+    A virtual machine returns free memory to its host. When the virtual machine uses a returned page
+    again, the host has a page fault. On this machine the page cache then fills at about 200 MB/s
+    instead of 3 GB/s. So without this function, a benchmark that writes would measure the host, not
+    the broker.
     """
     block = bytes(1 << 20)
     with tempfile.TemporaryFile() as file:

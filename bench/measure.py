@@ -41,7 +41,7 @@ class Result(Protocol):
 
     @property
     def name(self) -> str:
-        """The benchmark's name: the part of the title before the colon."""
+        """The benchmark's name, which is the part of the title before the colon."""
 
     def markdown(self) -> str:
         """The result as a Markdown table, for people."""
@@ -52,8 +52,8 @@ class Result(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table: the values of one figure for Skidway and for the peer, which took
-    turns."""
+    """One row of a table: the values of one figure for Skidway and for the peer, one value for each
+    round."""
 
     name: str
     unit: str
@@ -170,8 +170,8 @@ def save(table: Result, machine: str) -> None:
 def in_turn(
     sides: Mapping[str, Callable[[], Found]], rounds: int, warm_up: int = 0
 ) -> dict[str, tuple[Found, ...]]:
-    """Measures every side once in each round. So if the machine becomes slower or faster, all sides
-    are affected.
+    """Measures every side once in each round, so that all sides are affected if the machine becomes
+    slower or faster. Returns each side's results, one for each round.
 
     The first `warm_up` rounds are not counted, because JIT compilers are still compiling then.
     """
@@ -189,10 +189,11 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """Like `in_turn`, and also returns the CPU seconds of each side's server per unit of work.
+    """Measures as `in_turn` does. Returns its result, and the CPU seconds that each side's server
+    needs per unit of work.
 
-    All servers have the same client. Even if the client is the bottleneck, the CPU seconds show the
-    difference between the servers.
+    All servers have the same client. So even if this client limits the throughput, the CPU seconds
+    show the difference between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 
@@ -216,7 +217,8 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """The median as text. If there are several values, also the smallest and the largest."""
+    """The median as text. If there are several values, the text also has the smallest and the
+    largest value."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

@@ -3,7 +3,7 @@ with MirrorMaker 2 and its target broker.
 
 Both sides copy the same topic from one Apache Kafka 4.1, one side after the other. Skidway's broker
 fetches and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement
-begins with the first mirrored message and ends with the last. So it does not include the programs'
+begins with the first mirrored message and ends with the last. It does not include the programs'
 start, because a JVM needs seconds before it copies anything.
 """
 
@@ -55,7 +55,7 @@ class Figures:
 
 def run() -> Table:
     """Runs Skidway's mirror and MirrorMaker 2 in turn. Measures the messages per second, the
-    megabytes per CPU second and the memory of each."""
+    megabytes per CPU second and the memory of each side."""
     if not peers.is_complete(PEER):
         peers.fetch(PEER, peers.provide_maven())
     table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")

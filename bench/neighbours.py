@@ -53,8 +53,8 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, kind: str) -> dict[str, float]:
-    """The figures of one run. Waits until all data of the previous run is on disk. Then the run
-    writes into new topics."""
+    """Waits until all data of the previous run is on disk. Then makes one run, which writes into
+    new topics, and returns its figures."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)

@@ -51,8 +51,8 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def ours() -> Iterator[tuple[Program, str]]:
-    """Fills and stops Skidway's broker, then yields it and its address. ZooKeeper runs until the
-    end of the block."""
+    """Writes a record to each partition of Skidway's broker, and stops the broker. Then yields the
+    broker's program and its address. ZooKeeper runs until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -67,7 +67,8 @@ def ours() -> Iterator[tuple[Program, str]]:
 
 @contextlib.contextmanager
 def apache() -> Iterator[tuple[Program, str]]:
-    """Fills and stops Apache Kafka, then yields it and its address."""
+    """Writes a record to each partition of Apache Kafka, and stops it. Then yields its program and
+    its address."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         kafka = ApacheKafka(Path(name), heap_mb=1024)
         kafka.format()

@@ -76,8 +76,8 @@ def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
 
 
 def produce(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """The messages per second that librdkafka sends to a new topic, from the first message until it
-    has sent all.
+    """The messages per second that librdkafka sends to a new topic, measured from the first message
+    until librdkafka has sent all messages.
 
     Raises:
         RuntimeError: Not all messages arrived.
@@ -99,7 +99,8 @@ def produce(address: str, side: str, batch: int, acks: int, count: int) -> float
 
 
 def produce_from_python(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """Measures the same as `produce`, but with one call of confluent-kafka for each message."""
+    """Measures the same rate as `produce`, but with one call of confluent-kafka for each
+    message."""
     topic = f"{side}-python-{batch}-{acks}-{time.time_ns()}"
     create(address, topic)
     producer = Producer(settings(address, batch, acks))

@@ -12,7 +12,7 @@ from bench.sites import Program
 DEBIAN = ("rsyslog", "rsyslog-kafka")
 
 UNPARSED = ""
-"""The actions before omkafka for lines that rsyslog sends as they are."""
+"""The actions before omkafka for lines that rsyslog sends without parsing: none."""
 
 
 def provide() -> None:
@@ -42,12 +42,12 @@ JSON = 'action(type="mmjsonparse" cookie="")'
 def program(
     work: Path, address: str, topic: str, files: str, *, parsing: str = UNPARSED, start: str = ""
 ) -> Program:
-    """Returns rsyslog, which is not started yet. It sends the lines of `files` (a pattern) to a
-    topic. If it parses them, it sends the fields as one JSON object.
+    """Returns rsyslog, which is not started yet. rsyslog sends the lines of `files` (a pattern) to
+    a topic. If rsyslog parses the lines, it sends the fields of each record as one JSON object.
 
     work: an existing folder for rsyslog's own files. parsing: the actions that parse a line.
-    start: if not empty, a regular expression; a record of several lines begins at each line that
-    matches it.
+    start: if not empty, a regular expression; each line that matches it begins a new record, and
+    the lines after it belong to the same record.
     """
     sent = "$!all-json-plain" if parsing else "msg"
     joined = f'startmsg.regex="{start}"' if start else ""

@@ -99,7 +99,8 @@ def main(names: Sequence[str]) -> int:
 
 
 def keep(result: Result, machine: str) -> None:
-    """Writes the result into its CSV file, its plot, and its section of docs/performance.md."""
+    """Writes the result of one benchmark into its CSV file, its plot, and its section of
+    docs/performance.md."""
     save(result, machine)
     if result.name not in DRAWN:
         plots.bars(result)
@@ -107,8 +108,8 @@ def keep(result: Result, machine: str) -> None:
 
 
 def placed(text: str, result: Result, machine: str) -> str:
-    """The page (`text`) with the result's table in its section, and with plots, machine and date
-    below the table."""
+    """Returns the page `text`, in which the section of the result's benchmark now has the result's
+    table, and below it plots, machine and date."""
     begin, end = f"<!-- bench:{result.name} -->\n", "<!-- /bench -->"
     head, found, rest = text.partition(begin)
     if not found:

@@ -1,5 +1,5 @@
 """Measures the throughput of producers with message sizes, acks, numbers of producers and codecs
-that bench/produce does not have. Also measures the broker's CPU time for each GB.
+that bench/produce does not measure. Also measures the broker's CPU time for each GB.
 
 The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
 zstd can compress them. The clients compress them, on the same cores on which the brokers run.
@@ -64,7 +64,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
-    """The figures of one run. The run writes into a new topic, which is deleted afterwards."""
+    """The figures of one run. The run writes into a new topic, and deletes the topic afterwards."""
     address, pid = brokers.addresses[name], brokers.programs[name].pid
     topic = f"shapes-{time.time_ns()}"
     create(address, topic, PARTITIONS)
@@ -82,8 +82,8 @@ def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, shape: Shape) -> float:
-    """MB per second until the last message is acknowledged. With acks 0, until the last message is
-    written to the socket."""
+    """MB per second until the last message is acknowledged. With acks 0, the measurement ends when
+    the last message is written to the socket."""
     messages = [log_like(number, shape.size_bytes) for number in range(500)]
     producers = [
         Producer(

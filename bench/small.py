@@ -41,7 +41,7 @@ from skidway.loader.runs.textfile import LastRun
 from support.processes import eventually
 
 ROWS = scaled(40_000, 4_000)
-"""The number of rows in a load. All of them are of the same hour."""
+"""The number of rows in a load. All rows of a load belong to the same hour."""
 COLD_ROUNDS = scaled(3, 1)
 WARM_UP = scaled(5, 1)
 LOADS = scaled(25, 2)
@@ -52,7 +52,7 @@ WITHIN_S = 300.0
 START_MS = 1_699_999_200_000
 ON_SPARK = "skidway on Spark"
 WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
-"""The settings of Skidway's two ways to load."""
+"""The settings of Skidway's two sides: with default settings, and with every load on Spark."""
 
 
 @dataclass(slots=True)
@@ -112,7 +112,8 @@ def run() -> SidesTable:
 
 
 def measured_alone(folder: Path, topic: GrowingTopic) -> dict[str, Costs]:
-    """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends."""
+    """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends.
+    Returns the costs of each side."""
     topic.grow()
     found = {side: Costs() for side in (*WAYS, PEER)}
     for _ in range(COLD_ROUNDS):
@@ -137,8 +138,8 @@ def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
 
 @dataclass(slots=True)
 class ResidentLoader:
-    """A loader that keeps running. textfile: the metrics of its last run. output: the directory of
-    its rows."""
+    """A loader that keeps running. textfile: the file to which it writes the metrics of its last
+    run. output: the directory of its rows."""
 
     family: Family
     topic: GrowingTopic
@@ -175,7 +176,7 @@ class ResidentLoader:
         return seconds
 
     def run(self) -> LastRun:
-        """Waits for the end of the next run."""
+        """Waits for the end of the loader's next run, and returns its metrics."""
         self._last = _next_run(self.textfile, self._last)
         return self._last
 
@@ -224,8 +225,8 @@ def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> No
 
 
 def _next_run(textfile: Path, last: LastRun | None) -> LastRun:
-    """Waits until the loader's next run has ended. Raises RuntimeError if the run failed, and
-    NotReady if it did not end in time."""
+    """Waits until the loader's next run has ended, and returns the metrics of this run. Raises
+    RuntimeError if the run failed, and NotReady if it did not end in time."""
 
     def ended() -> LastRun | None:
         found = LastRun.read(textfile)

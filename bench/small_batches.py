@@ -1,8 +1,10 @@
-"""Measures loader and counter on batches of one or two records, such as many producers send.
+"""Measures the loader and the broker's counter (which counts the records for the audit) on batches
+of one or two records. Many producers send such batches.
 
-Normally both readers combine small batches and parse about 1 MB of them at once. The table compares
-this way of reading with the same code when it parses each batch separately. The batches are in
-memory, so the figures include no broker and no network. Seconds are CPU seconds of one process.
+Normally both readers (loader and counter) combine small batches and parse about 1 MB of them at
+once. The table compares this way of reading with the same code when it parses each batch
+separately. The batches are in memory, so the figures include no broker and no network. Seconds are
+CPU seconds of one process.
 
     loader   does all of a task's work on the batches: decodes them, computes counts and the marks
              by which a load recognizes repeated records, and makes Parquet files in memory
@@ -62,14 +64,15 @@ def rate(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryvi
 
 
 def alone(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryview]) -> float:
-    """Measures the same as `rate`, but each batch is parsed by itself."""
+    """Measures the same as `rate`, but `read` parses each batch separately."""
     with each_by_itself():
         return rate(read, batches)
 
 
 @contextlib.contextmanager
 def each_by_itself() -> Iterator[None]:
-    """Inside the block, both readers parse each batch as soon as they have it."""
+    """Inside the `with` block, both readers (loader and counter) parse each batch as soon as they
+    have it."""
     with (
         patch("skidway.loader.slices.chunk.TOGETHER_BYTES", 0),
         patch("skidway.audit.counter.batch_runs.TOGETHER_BYTES", 0),
@@ -78,7 +81,8 @@ def each_by_itself() -> Iterator[None]:
 
 
 def load(batches: Sequence[memoryview]) -> int:
-    """Loads the batches as one slice; returns the number of rows."""
+    """Loads the batches as a task loads one slice (a range of offsets); returns the number of
+    rows."""
     result = Runner(MemoryStore(), {0: batches}).one(Slice(0, 0, RECORDS))
     return sum(file.rows for file in result.files)
 

@@ -2,11 +2,12 @@
 consumer on both brokers, and a read from a cold page cache.
 
 Kafka's tool ProducerPerformance sends messages of 200 bytes to Apache Kafka, with its default
-settings and with batches of about 50 messages. Skidway's producer sends to Skidway's broker in two
-forms. In the first form, which the agent uses, it makes whole batches from Arrow columns. The
-second form is `skidway.producer.Producer`, which gets 1,000 messages as Python bytes in each call.
-This second form is measured with its default settings and with batches of about 50 messages. Before
-a read from a cold page cache, the benchmark drops the topic's files from the page cache.
+settings and with batches of about 50 messages. Skidway's producer, which sends to Skidway's broker,
+is measured in two forms. In the first form, which the agent uses, it makes whole batches from Arrow
+columns. The second form is `skidway.producer.Producer`, which gets 1,000 messages as Python bytes
+in each call. This second form is measured with its default settings and with batches of about 50
+messages. Before a read from a cold page cache, the benchmark drops the topic's files from the page
+cache.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drops the files of a topic from the page cache, if the broker has them open."""
+    """Drops from the page cache those files of a topic that the broker with this `pid` has open."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))

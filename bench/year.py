@@ -2,9 +2,9 @@
 
 There are two benchmarks. `resident` simulates 5,000 hosts for 40 hours, with a load each minute;
 `year` simulates ten hosts for a year, with a load each hour. Each host writes twenty log files a
-day, one after the other. The driver's part of each load runs the real code of the loader. Brokers
-and Spark tasks are simulated (year_load, year_fleet), so the figures are those of the driver alone.
-Times are CPU times.
+day, one after the other. The part of each load that runs in the Spark driver is the loader's real
+code. Brokers and Spark tasks are simulated (year_load, year_fleet), so the figures are those of the
+driver only. Times are CPU times.
 """
 
 from __future__ import annotations

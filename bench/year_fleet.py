@@ -3,8 +3,9 @@ agents.
 
 A host writes one log file after the other, and rotates twenty times a day. Its agent sends all
 lines of a file to one partition, announces each file, says when the file is closed, counts the
-lines, and sends seals. The lines themselves do not exist: for each file, a load gets the positions
-of the first and the last line, and the sums, as a task would report them.
+lines, and sends seals (messages which say up to when its counts are complete). The lines themselves
+do not exist: for each file, a load gets the positions of the first and the last line, and the sums,
+as a task would report them.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Fleet:
         return taken
 
     def messages(self) -> Iterator[bytes]:
-        """The messages of the agents since the previous load: an announcement of each file that
-        began or ended, and from each agent one delta and the newest seal."""
+        """The agents' audit messages since the previous load: an announcement of each file that
+        began or ended, and from each agent one delta (new counts) and the newest seal."""
         since, until = self.minute - self._step, self.minute
         for host, agent in enumerate(self._ids):
             yield from map(encode, self._announced(host, agent, since, until))
@@ -143,8 +144,8 @@ class Fleet:
                 yield _announcement(agent, file, host, time_ms, size)
 
     def _counts(self, agent: int) -> Message:
-        """The delta of an agent. Loaders do not need the counts of agents, so an agent's delta can
-        always be the same."""
+        """The delta (new counts) of an agent. Loaders do not need the counts of agents, so each
+        agent can always send the same delta."""
         counts = (
             Count(SOURCE, agent, START_MS + at * MINUTE_MS, MINUTE_MS, LINES, LINES * LENGTH, 1)
             for at in range(2)

@@ -90,7 +90,8 @@ class Loads:
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:
-        """Replaces the brokers with the simulated cluster inside a `with` block."""
+        """Returns a context. Inside its `with` block, the loader's code gets the simulated cluster
+        instead of brokers."""
         stack = ExitStack()
         for name, substitute in (
             ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self._cluster)),
@@ -131,8 +132,8 @@ class Loads:
         log.expire(next(iter(feed.positions.values())))
 
     def compact(self, hours: int) -> None:
-        """Merges small files as soon as this many further hours have ended. The last of these hours
-        must have ended at least LATE_MINUTES ago."""
+        """Merges small files when `hours` hours have ended since the last merge, and the last of
+        these hours ended at least LATE_MINUTES ago."""
         hour = (self._fleet.time_ms - LATE_MINUTES * MINUTE_MS) // layout.HOUR_MS
         if hour < self._rows_compacted + hours:
             return
@@ -149,7 +150,8 @@ class Loads:
         self.compactions.append(time.process_time() - began)
 
     def figures(self, loads: int) -> dict[str, float]:
-        """The current figures. loads: the medians are computed over this many of the last loads."""
+        """The current figures. loads: how many loads a step has; the medians use at most this many
+        of the last loads."""
         gc.collect()
         state = self._folder / layout.state(TOPIC)
         manifests = sorted(state.glob("*.json"))
@@ -197,7 +199,8 @@ class Spark:
         return iter(results)
 
     def run_work(self, work: Sequence[Any], progress: Progress, records: int) -> list[Rewritten]:
-        """Makes one file from each group of small files."""
+        """Simulates the tasks of a compaction: makes one file from each group of small files.
+        Returns what the tasks would report."""
         progress(len(work), len(work))
         return [self._group(*each.args[1:]) for each in work]
 

@@ -3,9 +3,9 @@ consumers.
 
 The broker speaks the Kafka protocol, so stock clients work unmodified. The broker does not look at
 the records in a batch: it checks the header, the CRC and limits. The broker writes base offset and
-leader epoch into the header; the CRC does not cover these two fields. Then it stores the batch, and
-sends the stored bytes to consumers with sendfile. The broker has no cache of its own, because the
-kernel's page cache is enough. The broker imports neither numpy nor pyarrow.
+leader epoch into the header; the CRC does not cover these two fields. Then the broker stores the
+batch, and sends the stored bytes to consumers with sendfile. The broker has no cache of its own,
+because the kernel's page cache is enough. The broker imports neither numpy nor pyarrow.
 
 Packages, from the lowest layer to the highest::
 

@@ -154,4 +154,4 @@ class Broker:
 
 
 def _nothing() -> None:
-    """Does nothing. A broker without mirrors calls this before and after its writes."""
+    """Does nothing. A broker without mirrors calls this function before and after its writes."""

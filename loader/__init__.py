@@ -17,7 +17,7 @@ a load:
 
 The chain of manifests under `<output>/_skidway/<topic>/` is the loader's only state. If a load is
 killed at any point, the next load begins again after the newest manifest. If two loads run at once,
-the load that first creates the next manifest is committed, and the other load begins anew.
+the load that first creates the next manifest is committed, and the other load begins again.
 docs/delivery.md, section 5, has the loader's promises and their reasons.
 
 The following list is in reading order. Each package comes after the packages that it imports:

@@ -312,8 +312,9 @@ def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
 
 
 def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> TelemetryServer | None:
-    """Serves metrics while the program runs. If the port cannot be opened, for example because
-    another run uses it, this run logs a warning and serves no metrics."""
+    """Starts a server for metrics, and returns it; None if the settings name no address for it. If
+    the port cannot be opened, for example because another run uses it, logs a warning and returns
+    None."""
     if settings.metrics_listener is None:
         return None
     server = TelemetryServer(settings.metrics_listener, health)

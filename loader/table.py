@@ -1,9 +1,9 @@
 """Defines `skidway.table(spark, output, topic)`, which returns the rows of a topic as a DataFrame.
 It finds the topic's files in the manifests.
 
-A reader that lists the directory may read too many or too few files. This reader reads exactly the
-files that belong to the output. It reads no copy that somebody left in the directory, no file that
-a load has removed, and either all files of a load or none of them.
+A reader that lists the directory may read too many or too few files. `skidway.table` reads exactly
+the files that belong to the output. It reads no copy that somebody left in the directory, and no
+file that a load has removed. It reads either all files of a load or none of them.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def read_checked(plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Encodes `value` as a datum. With `exact`, also raises an error if a key of `value` is
-    unknown, or if a key without a default is missing.
+    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a key of `value`
+    is unknown, or if a key without a default is missing.
 
     Raises one of `MALFORMED`.
     """
@@ -143,6 +143,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # this tag gets its number before the tags inside `avro`
+        name = f"_tag.t{self._tags}"  # named first: the types inside `avro` get later tags
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

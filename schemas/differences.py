@@ -1,9 +1,9 @@
 """Lists what differs between two schemas, field by field, for a developer to read.
 
-Unlike `compatibility`, this module does not judge the differences, and also lists harmless
-differences, such as a changed doc. It matches old and new fields by name. If no old field has the
-name of a new field, it uses the aliases of the new field. A place is written as names joined by
-dots, with `[]` for the items of an array and `{}` for the values of a map, as in
+Unlike the module `compatibility`, this module does not judge the differences, and lists harmless
+differences as well, such as a changed doc. It matches old and new fields by name. If no old field
+has the name of a new field, it uses the aliases of the new field. A place is written as names
+joined by dots, with `[]` for the items of an array and `{}` for the values of a map, as in
 `order.lines[].price`.
 """
 
@@ -66,7 +66,7 @@ class Difference:
     new: str | None
 
     def __str__(self) -> str:
-        """Returns one line for people."""
+        """Returns the difference as one line for people."""
         where = self.place or "the schema"
         if self.old is None:
             return f"{where}: {self.change.value}: {self.new}"
@@ -193,8 +193,8 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """Finds the old field that matches each new field. Prefers a match by name to a match by
-    alias."""
+    """Returns the old field that matches each new field, by the new field's name. Prefers a match
+    by name to a match by alias. New fields without a matching old field are left out."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
     for each in new.fields:
@@ -209,7 +209,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
     """Returns the smallest set of names that must move to turn the order `before` into the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # ends[n]: the lowest last rank of n + 1 names in rising order
+    ends: list[int] = []  # ends[n]: the lowest last rank of n + 1 names whose ranks rise
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

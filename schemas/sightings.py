@@ -1,9 +1,9 @@
 """Finds which schema ids occur in the newest records of topics, which agents wrote these records,
 and when the newest record with each id was written.
 
-The 5 bytes before a key or a value say with which schema it was written. A record of one of our
-agents also says which agent wrote it. So an id that is found here is in use. An id that is not
-found may be in use too, because a program that writes nothing leaves no trace in a topic.
+The 5 bytes before a key or a value say with which schema the key or value was written. A record of
+one of our agents also says which agent wrote it. So an id that is found here is in use. An id that
+is not found may be in use too, because a program that writes nothing leaves no trace in a topic.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Sightings:
 
 
 def look(client: Client, partitions: Iterable[TopicPartition], records_max: int) -> Sightings:
-    """Looks at the records within the last `records_max` offsets of each partition."""
+    """Returns the ids that occur in the records within the last `records_max` offsets of each
+    partition."""
     ranges = newest(client, partitions, records_max)
     made = Sightings(partitions=len(ranges))
     for tp, batch in read_ranges(client, ranges):

@@ -5,8 +5,8 @@ bytes differ from the datum, the datum is checked here. The bytes may differ bec
 an array in several blocks or a varint with padding, which is legal. They may also differ because
 fastavro accepted a fault, such as a negative index of a branch or symbol, a boolean whose byte is
 2, or a number of more than 64 bits. In two cases, the datum is checked here before the slow path
-reads it. In the first case, the items of the datum could take much more memory than the datum has
-bytes (`skidway.schemas.bounds`). In the second case, the schema contains itself.
+reads the datum. In the first case, the items of the datum could take much more memory than the
+datum has bytes (`skidway.schemas.bounds`). In the second case, the schema is recursive.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # some readers keep the first value, others the last
+        if self._data[begin:end] in keys:  # of a key's two values, readers keep different ones
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end

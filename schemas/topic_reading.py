@@ -18,7 +18,7 @@ SILENT_S: Final = 30.0
 POLL_MS: Final = 500
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""A response has at most this many bytes, unless it has only one batch, which is larger."""
+"""A response has at most this many bytes. Only a response with a single batch may be larger."""
 
 Range = tuple[int, int]
 """The first offset of a range, and the offset after its last record."""
@@ -38,8 +38,8 @@ def read_batches(
     client: Client, ranges: Mapping[TopicPartition, Range], max_bytes: int = MAX_BYTES
 ) -> Iterator[tuple[TopicPartition, BatchHeader, memoryview]]:
     """Yields every batch that has records of these ranges, with its header, but does not decode the
-    records. max_bytes: the size of a response, if it has several batches. Raises `Unreachable` when
-    nothing arrives for `SILENT_S`."""
+    records. max_bytes: a response with several batches has at most this many bytes. Raises
+    `Unreachable` when nothing arrives for `SILENT_S`."""
     fetcher = Fetcher(client, max_bytes=max_bytes)
     left = {tp: end for tp, (first, end) in ranges.items() if first < end}
     for tp in left:

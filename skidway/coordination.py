@@ -7,9 +7,9 @@ A callback may only pass the new state on to the program's own loop.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. After Unreachable it is unknown whether the request takes effect, because
-ZooKeeper may still receive it once the connection is back. The same limit and the same uncertainty
-apply to kazoo's own methods on `Coordinator.client`, but these methods raise the exceptions in
-`UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
+ZooKeeper may still receive it once the connection is back. Kazoo's own methods on
+`Coordinator.client` have the same limit, and leave the same uncertainty, but they raise the
+exceptions in `UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
 """
 
 from __future__ import annotations
@@ -265,8 +265,8 @@ class Coordinator:
             ) from error
 
     def _answer(self, path: str, request: Callable[[], Any]) -> Any:
-        """Repeats a request until it is answered, but only for the session timeout. kazoo alone
-        would wait without a limit.
+        """Repeats a request until it is answered, but at most for the session timeout. Without this
+        method, kazoo would wait without a limit.
 
         Without a connection kazoo queues the request, so this method waits for the answer. If the
         session is lost and kazoo has no new session yet, the method fails at once.
@@ -326,7 +326,7 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._within_s = within_s
 
     def async_result(self) -> _BoundedResult:
-        """Returns the result of one request."""
+        """Returns the object that will receive the result of one request."""
         return _BoundedResult(self, self._within_s)
 
 

@@ -1,13 +1,14 @@
-"""Dataclasses that are made quickly. Use `dataclass` of this module like that of `dataclasses`.
+"""Makes dataclasses faster than the standard library does. Use `dataclass` of this module like
+`dataclasses.dataclass`.
 
 A starting agent makes about 250 dataclasses. The standard library compiles up to nine methods for
-each of them, which took a quarter of the agent's start. This module compiles only `__init__`, and
-only when the first object of the class is made. All classes share the source of the other methods.
-The objects of a class do the same as those of the standard library.
+each dataclass, which took a quarter of the time of the agent's start. This module compiles only
+`__init__`, and only when the first object of the class is made. All classes share the compiled code
+of the other methods. The objects behave like the objects of the standard library's dataclasses.
 
-The modules that a starting agent imports use this module. The standard library still makes the
-classes that have no slots or an order, or that inherit from
-another dataclass.
+The modules that a starting agent imports use this module. Some dataclasses are still made by the
+standard library: those without slots, those with an order, and those that inherit from another
+dataclass.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
 
 
 def _compiled(cls: type) -> Callable[..., None]:
-    """A function `__init__` that sets the fields by the descriptors of their slots, which is faster
-    than by their names."""
+    """A function `__init__` that sets the fields through the descriptors of their slots. This is
+    faster than setting the fields by name."""
     names: dict[str, Any] = {"_missing": _MISSING}
     body: list[str] = []
     positional: list[str] = []
@@ -115,7 +116,8 @@ def _compiled(cls: type) -> Callable[..., None]:
 
 
 def _values(cls: type) -> Callable[[Any], Any]:
-    """A function that returns the tuple of the values that are compared."""
+    """Returns a function that returns, as a tuple, those values of an object by which two objects
+    are compared."""
     names = [x.name for x in dataclasses.fields(cls) if x.compare]
     if len(names) > 1:
         return attrgetter(*names)

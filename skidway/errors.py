@@ -1,9 +1,10 @@
 """The errors that people see, and the exit status of each.
 
-`str(error)` is one clear sentence. It says what is wrong with which thing and, if known, what to do
-about it. A program's outermost loop prints that sentence and ends with `exit_code`; no other code
-maps errors to exit statuses. A bug raises a different exception. That exception is logged with its
-traceback, and ends the program with `UNEXPECTED_EXIT_CODE`.
+`str(error)` is one clear sentence. The sentence names the thing that has a problem. It says what
+the problem is and, if known, what to do about the problem. A program's outermost loop prints that
+sentence and ends with `exit_code`; no other code maps errors to exit statuses. A bug raises a
+different exception. That exception is logged with its traceback, and ends the program with
+`UNEXPECTED_EXIT_CODE`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ UNEXPECTED_EXIT_CODE = 70
 
 
 class SkidwayError(Exception):
-    """A problem that a person must know of. Exit status 1 means that something is unhealthy,
+    """A problem about which a person must know. Exit status 1 means that something is unhealthy,
     incomplete or incompatible."""
 
     exit_code: ClassVar[int] = 1

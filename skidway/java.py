@@ -93,7 +93,7 @@ def probe(command: Path, home: Path | None = None) -> Java | None:
 
 def parse_properties(text: str) -> tuple[int, Path] | None:
     """Returns the feature version and the home from the output of `java -XshowSettings:properties
-    -version`."""
+    -version`, or None if the output does not have them."""
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
     if version is None or home is None:

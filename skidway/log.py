@@ -5,9 +5,9 @@
 
 The level info stands for a change of state, warning for a handled problem that somebody should
 watch, and error for data at risk. Nothing is logged per request. Payloads are never logged. The
-same error (same event and fields) is written at most once in `REPEAT_AFTER_S`. The next line with
-this error says how many repeats were suppressed. Lines of libraries, from level warning on, are
-written as the event "library"; their repeats are suppressed, too.
+same error (same event and fields) is written at most once in `REPEAT_AFTER_S` seconds. The next
+line with this error says how many repeats were suppressed. Lines that libraries log, from level
+warning on, are written as the event "library", and their repeats are suppressed in the same way.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program
 continues. Lines that cannot be written are dropped, and the next line that is written says how many
@@ -25,8 +25,8 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""At most this many distinct errors are remembered for suppression. If there are more, the oldest
-are forgotten.
+"""The log remembers at most this many distinct errors, whose repeats it suppresses. If there are
+more, it forgets the oldest.
 """
 
 LIBRARY_EVENT = "library"
@@ -93,8 +93,8 @@ def flush() -> None:
 
 
 class JsonLines(logging.Handler):
-    """Formats lines, suppresses repeats, and writes the other lines. Any thread may call the
-    handler, because it has a lock."""
+    """Formats lines, and writes them unless they are repeats of a recent error. Any thread may call
+    the handler, because it has a lock."""
 
     def __init__(self, program: str, stream: TextIO) -> None:
         super().__init__()
@@ -161,8 +161,8 @@ class Repeats:
         self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}
 
     def admit(self, identity: str, line: dict[str, Any], now: float) -> int | None:
-        """Returns None if the line must not be written now. Otherwise returns the number of its
-        repeats that were suppressed."""
+        """Returns None if the line repeats an error that was written recently, and so must not be
+        written now. Otherwise returns how many repeats of the line were suppressed before."""
         seen = self._seen.get(identity)
         if seen is not None and now - seen[0] < REPEAT_AFTER_S:
             self._seen[identity] = (seen[0], seen[1], seen[2] + 1)

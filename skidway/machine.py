@@ -76,7 +76,7 @@ def examine(directory: Path) -> Iterator[Finding]:
 
 
 def python(version: tuple[int, int, int]) -> Finding:
-    """Checks for Python 3.11 or newer."""
+    """Checks that this Python is 3.11 or newer."""
     says = "Python " + ".".join(map(str, version))
     if version[:2] < PYTHON_NEEDED:
         return Finding("python", "missing", says, "install Python 3.11 or newer")
@@ -147,8 +147,8 @@ def writable(name: str, path: Path) -> Finding:
 
 
 def executable_temporary(path: Path) -> Finding:
-    """Checks a temporary directory for noexec: Java unpacks native libraries (snappy, zstd, netty)
-    into this directory."""
+    """Checks that a temporary directory is not mounted with noexec, because Java unpacks native
+    libraries (snappy, zstd, netty) into it and runs their code."""
     if os.statvfs(path).f_flag & os.ST_NOEXEC:
         return Finding(
             "native libraries",

@@ -120,8 +120,8 @@ def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayErro
 
 
 def holder(port: int) -> str | None:
-    """Returns the process that listens on a port, in words, or None if no process listens on the
-    port."""
+    """Returns a text that names the process that listens on a port, or None if no process listens
+    on the port."""
     mine = [listener for listener in listeners(_tables()) if listener.port == port]
     if not mine:
         return None

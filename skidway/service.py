@@ -27,8 +27,8 @@ _log = log.get(__name__)
 
 
 class Shutdown:
-    """A request to end the program. It is never withdrawn; threads and event loops can wait for
-    it."""
+    """A request to end the program. The request is never withdrawn. Threads and event loops can
+    wait for the request."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -47,8 +47,8 @@ class Shutdown:
             os.write(self._writer, b"\0")
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Sleeps until somebody requests the end of the program or the time is over. Returns
-        whether the end is requested."""
+        """Sleeps until somebody requests the end of the program, or until `timeout_s` seconds have
+        passed. Returns whether the end is requested."""
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))
@@ -118,8 +118,8 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
 
 @contextmanager
 def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
-    """Ends the program with an error when one of its threads fails, because the program cannot work
-    without that thread."""
+    """Inside the `with` block, ends the program with an error when one of its threads fails,
+    because the program cannot work without that thread. Adds the thread's name to `failed`."""
 
     def failure(args: threading.ExceptHookArgs) -> None:
         name = args.thread.name if args.thread is not None else "unknown"

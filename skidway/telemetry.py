@@ -95,8 +95,8 @@ class TelemetryServer:
 
 
 def _serve(server: HTTPServer, end: Shutdown) -> None:
-    """Answers clients until `end` is requested. http.server's own loop would wake up
-    periodically."""
+    """Answers clients until `end` is requested. Does not use http.server's own loop, because that
+    loop wakes up periodically."""
     poll = select.poll()
     poll.register(server, select.POLLIN)
     poll.register(end, select.POLLIN)

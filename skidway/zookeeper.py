@@ -371,8 +371,8 @@ class Server:
 
 
 def health(settings: ZookeeperSettings) -> Health:
-    """Returns the server's health. The server is healthy when it serves clients, either alone, or
-    as leader or follower of a quorum.
+    """Returns the server's health. The server is healthy when it serves clients, either as a single
+    server, or as leader or follower of a quorum.
     """
     address = f"{settings.client_port_address}:{settings.client_port}"
     status = parse_srvr(ask(settings.client_port_address, settings.client_port, b"srvr"))

@@ -7,7 +7,7 @@
     sealing         the time up to which deltas contain all lines of the files
     set_backs       the greatest time that the clock showed before it was set back
     leaving         the last words (final seals) of an agent that leaves for good
-    backlog         the bytes that are not safe yet, told in notes
+    backlog         notes about the bytes that are not safe yet
     accounts        deltas, losses and seals, each when it is due
 
 This package sends nothing: `skidway.audit.topic.publisher` takes the messages out of the outbox in

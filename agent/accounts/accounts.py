@@ -1,4 +1,5 @@
-"""Tells the audit the agent's counts, losses and seals, each when it is due."""
+"""Reports the agent's counts (in deltas), losses and seals to the audit, each when it is due. A
+seal says up to which wall time the deltas contain the counts of all lines."""
 
 from __future__ import annotations
 
@@ -30,8 +31,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Accounts:
-    """Owns the deltas, the declared losses, the seals that are not sent yet, and the last words
-    (the final seals of an agent that leaves for good).
+    """Owns the deltas (messages with counts), the declared losses, the seals that are not sent yet,
+    and the last words (the final seals of an agent that leaves for good). Each turn of the agent's
+    loop ends with one transaction; the methods write what it must store into `changes`.
     """
 
     def __init__(
@@ -50,7 +52,8 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
-        self._named: set[str] = set()  # unsealed topics that were reported to the audit
+        # The topics that the agent reported to the audit although it cannot seal them yet.
+        self._named: set[str] = set()
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
@@ -58,8 +61,9 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts from the state. If the setting for the bucket size was changed,
-        first makes deltas of these counts, with the old bucket size.
+        """Takes over, from the state, the counts and losses that no delta contains yet. If the
+        setting for the bucket size was changed, first makes deltas of these counts, with the old
+        bucket size.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -86,7 +90,7 @@ class Accounts:
         return self._deltas.is_empty
 
     def committed(self) -> None:
-        """Notes that the turn's transaction is durable."""
+        """Notes that the transaction of this turn of the agent's loop is durable."""
         self._deltas.committed()
         self.leaving.committed()
 
@@ -97,7 +101,8 @@ class Accounts:
     # --- losses ---------------------------------------------------------------------------------
 
     def read_clock(self, now_ms: int, topics: Iterable[str]) -> None:
-        """Notes the clock's time in this turn."""
+        """Notes the time that the clock shows in this turn, and whether the clock was set back.
+        topics: all topics."""
         self._set_backs.read(now_ms, topics)
 
     def lose(
@@ -148,24 +153,26 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Forgets file ids from which no more records or losses can come."""
+        """Removes these file ids, from which no more records or losses can come, from memory and
+        state."""
         if files:
             changes.forget_files(files)
             changes.forget_losses()
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
-        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`. The
-        audit subtracts it later: it uses the agent's setting, which each audit message states, or
-        its own setting, whichever is larger.
+        """The bucket of the time up to which the topic is sealed; None if the topic has no seal.
+        Lines that nobody has read can be older than that time by `lateness.ms`. This method does
+        not subtract `lateness.ms`. The audit subtracts it later: it uses the agent's setting, which
+        each audit message states, or its own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The earlier of two buckets: the bucket of the last seal, and the bucket of the oldest
-        unseen line. The line can be earlier if the clock was set back after the seal.
+        """The earlier of two buckets: the bucket of the topic's last seal, and the bucket of the
+        oldest line in files that the agent never read. This line can be earlier than the seal if
+        the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -193,8 +200,8 @@ class Accounts:
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """Sends a heartbeat if the agent has sent no delta and no seal for a whole heartbeat
-        interval. number: the last number that was used before this turn.
+        """Sends a heartbeat to the audit if the agent has sent no delta and no seal for a whole
+        heartbeat interval. number: the last number that was used before this turn.
         """
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
@@ -210,8 +217,9 @@ class Accounts:
     # --- seals ----------------------------------------------------------------------------------
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
-        """Returns the wall time W of a new seal, and `at`, the last number that was used for deltas
-        and seals. Returns None if no seal is due. The caller scans the patterns after this call.
+        """Begins a new seal: returns its wall time W, and `at`, the last number that was used for
+        deltas and seals. Returns None if no seal is due. The caller must scan the patterns after
+        this call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -222,9 +230,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position the checkpoint must have passed each topic's files before the
-        topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, keeps the
-        earlier note.
+        """Notes, for each topic, the positions in its files that the checkpoint must pass before
+        the topic's seal (W = `wall_ms`, `at`) is sent. If a topic waits for an earlier seal, its
+        earlier positions stay.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -256,7 +264,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends each seal for which all noted bytes are settled and counted in deltas."""
+        """Sends the seal of each topic whose bytes, up to the noted positions, are all acknowledged
+        or set apart (rejected, lost or uncertain), and counted in deltas.
+        """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
         for noted in list(self._noted):
@@ -279,9 +289,9 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Tells the audit, once for each topic, which topics the agent reads but cannot seal.
-        Otherwise the audit would not know of these topics, and would believe that the host has
-        sealed all its topics.
+        """Reports to the audit, once for each topic, the topics that the agent reads but has never
+        sealed, because a file of the topic cannot be read. Otherwise the audit would not know of
+        these topics, and would believe that the host has sealed all its topics.
         """
         held = [
             topic
@@ -306,8 +316,8 @@ class Accounts:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """A last word is the final seal of an agent that leaves for good. If the agent continues to
-        read a topic, the topic's last word is no longer true. Takes back each such last word: sends
-        an ordinary seal in its place.
+        read a topic, the topic's last word is no longer true. This method takes back each last word
+        that is no longer true: it sends an ordinary seal in its place.
         """
         again = self.leaving.take_back()
         if not again:

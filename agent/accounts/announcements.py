@@ -55,5 +55,6 @@ def announcement(
 
 
 def is_due(tracked: TrackedFile, now_ms: int) -> bool:
-    """Whether an open file id should be announced again."""
+    """Whether the last announcement of an open file id is so old (a day) that the file id should be
+    announced again."""
     return tracked.announced and not 0 <= now_ms - tracked.announced_ms < REPEAT_AFTER_MS

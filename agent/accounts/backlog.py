@@ -1,17 +1,19 @@
-"""Tells the audit which bytes of the files are not safe yet, since when, and how long the files
-will stay.
+"""Reports to the audit which bytes of the files are not safe yet, since when these bytes have been
+in the files, and how long the files will exist.
 
-Bytes are safe when a broker has acknowledged them, or when they are set apart. The agent notes at
-each telling how far a file reached. So it knows, to within TELL_EVERY_S, since when the first
-unsafe byte is there. Of a file that had unsafe bytes when it was first looked at, it knows only
-that they are no younger than the last write.
+Bytes are safe when a broker has acknowledged them, or when they are set apart (declared rejected,
+lost or uncertain). At each report, the agent notes the size of each file with unsafe bytes. So it
+knows, to within TELL_EVERY_S, since when the first unsafe byte has been in the file. If a file
+already has unsafe bytes at the file's first report, the agent knows only that they were written no
+later than the last write to the file.
 
-The life of a file ends when the agent sees that it has no name any more or, if the agent had closed
-it, with its last write, or an hour before the hourly look that no longer found it. The shortest of
-the last lives in a directory is how long the other files of the directory are expected to stay,
-unless the setting `deleted.after.ms` says it. For a file that is older, no time is left. The same
-holds for a file that has no name any more: the agent has it open, and it is lost when the agent
-ends.
+The life of a file ends when the agent sees that the file has no name any more. If the agent had
+closed the file, the agent uses the later of two times as the end: the last write, and one hour
+before the hourly search that no longer found the file. The agent expects that each file of a
+directory lives as long as the shortest of the last lives in this directory, unless the setting
+`deleted.after.ms` gives another time. If a file is already older, no time is left. The same is true
+of a file that has no name any more: only the agent still has it open, so the file is lost when the
+agent ends.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ Limit = Callable[[TrackedFile], int | None]
 
 
 class Backlogs:
-    """Owns what was noted of the files' ends and lives, and tells the audit when it is due."""
+    """Owns the noted sizes of files, and how long deleted files lived. Reports to the audit when a
+    report is due."""
 
     def __init__(self, sender: Sender, mail: Mail, tracker: Tracker, handles: Handles) -> None:
         self._sender = sender
@@ -65,7 +68,8 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Notes how long these files lived, which a look no longer found."""
+        """Notes how long these files lived. They are closed files that the hourly search for closed
+        files no longer found."""
         for tracked in files:
             if not tracked.is_deleted:
                 written_ms = (tracked.changed_ns or 0) // 1_000_000
@@ -73,9 +77,10 @@ class Backlogs:
             self._ended.discard(tracked.file)
 
     def tell(self, limit_of: Limit, number: int, now: float, now_ms: int) -> None:
-        """Tells what is not safe, if it is time to do so. number: the last number that was used for
-        deltas and seals. While an earlier note waits to be published, and while there is nothing
-        new to tell, it tells nothing.
+        """Puts a note (an audit message) about the unsafe bytes into the outbox, if a report is
+        due. Makes no note while an earlier note waits to be published, or if nothing has changed
+        since the last note. limit_of: how far each file is read. number: the last number that was
+        used for deltas and seals.
         """
         if now < self._tell_at or self._mail.has(self._last_id):
             return
@@ -151,8 +156,9 @@ class Backlogs:
         return max(begin_ms + kept_ms, now_ms)
 
     def _kept_ms(self, topic: str, path: str) -> int | None:
-        """How long a file stays after its birth; None if neither a setting nor an earlier file of
-        the directory says it."""
+        """How long (ms) the agent expects a file at this path to exist after its birth; None if
+        neither a setting says this nor a file of the directory was deleted.
+        """
         said = [
             each.deleted_after_ms
             for each in self._tracker.sources
@@ -161,7 +167,9 @@ class Backlogs:
         return min(said) if said else self._lives.shortest(_directory(path))
 
     def _is_nameless(self, tracked: TrackedFile) -> bool:
-        """Whether the file has lost its last name. Only files that left their path are asked."""
+        """Whether the file has no name any more. Checks this only for files that are no longer at
+        the path where they were found; for other files the result is False.
+        """
         handle = self._handles.held(tracked.file) if tracked.rotated else None
         try:
             return tracked.is_deleted or (handle is not None and not handle.status().links)
@@ -170,14 +178,15 @@ class Backlogs:
 
 
 class Lives:
-    """How long the last deleted files of each directory lived (ms)."""
+    """Owns, for each directory, how long (ms) the files lived that were deleted last."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
 
     def end(self, directory: str, life_ms: int) -> None:
-        """Notes the life of a deleted file. A negative life, of a clock that was set back, says
-        nothing."""
+        """Notes the life of a deleted file. Ignores a negative life, which comes from a clock that
+        was set back.
+        """
         if life_ms < 0:
             return
         self._found.setdefault(directory, deque(maxlen=LIVES_MAX)).append(life_ms)
@@ -186,7 +195,8 @@ class Lives:
             self._found.popitem(last=False)
 
     def shortest(self, directory: str) -> int | None:
-        """The shortest of the last lives; None if no file of the directory was seen to go."""
+        """The shortest life (ms) of the files of this directory that were deleted last; None if the
+        agent saw no file of the directory vanish."""
         found: Sequence[int] = self._found.get(directory, ())
         return min(found, default=None)
 
@@ -194,8 +204,11 @@ class Lives:
 def then(
     before: list[tuple[int, int]] | None, tracked: TrackedFile, end: int, now_ms: int
 ) -> list[tuple[int, int]]:
-    """The positions up to which an unsafe file was known to reach, each with the time of this
-    knowledge, the oldest first. All of them are above the file's durable position."""
+    """The sizes that a file with unsafe bytes had, each with the time (ms) at which the agent saw
+    this size, the oldest first. All sizes are above the file's durable position (the position up to
+    which all bytes are safe). before: the result at the previous report; None at the file's first
+    report. end: the size now.
+    """
     if before is None:
         changed_ns = tracked.changed_ns
         written_ms = now_ms if changed_ns is None else min(now_ms, changed_ns // 1_000_000)
@@ -203,7 +216,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # bytes between two neighbours count as old as the older ones
+    if len(found) > REACHES_MAX:  # of two neighbours, keep the later size with the earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found
@@ -220,8 +233,9 @@ def _topic(
 
 
 def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
-    """The position up to which the file was read, and the position up to which it has bytes for
-    this agent."""
+    """Two positions in a file: up to where the agent has read it, and up to where the agent has to
+    read it.
+    """
     read = max(tracked.read_position, tracked.promised, tracked.position)
     if tracked.state is FileState.CLOSED:
         return tracked.position, tracked.position
@@ -233,8 +247,9 @@ def _ends(tracked: TrackedFile, limit_of: Limit) -> tuple[int, int]:
 
 
 def _begin_ms(tracked: TrackedFile) -> int | None:
-    """When the file was made; None if it is not known, or if the file id names only a later content
-    of the file."""
+    """When the file was created; None if this is not known, or if the file id names only a later
+    content of the file.
+    """
     birth = tracked.birth
     if birth.born_ns is None or birth.predecessor is not None:
         return None

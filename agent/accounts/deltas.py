@@ -1,5 +1,5 @@
 """Collects the counts of records that the checkpoint passed, and the declared losses, and makes
-numbered deltas of them. A delta is an audit message.
+numbered deltas of them. A delta is an audit message with counts by bucket (a minute of event time).
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
@@ -27,7 +27,8 @@ Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
 
 
 class Deltas:
-    """Owns the sequence numbers of this agent's audit messages."""
+    """Owns the sequence numbers of this agent's audit messages, and the counts and losses that no
+    delta contains yet."""
 
     def __init__(
         self,
@@ -39,8 +40,8 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: looks up the numbers of the buckets' last deltas. sums, losses: the
-        state's sums and losses that no delta contains yet.
+        """number: the last sequence number that was used. previous: looks up the numbers of the
+        buckets' last deltas. sums, losses: the state's sums and losses that no delta contains yet.
         """
         # There are seven arguments, because an agent that was restarted continues with the numbers,
         # buckets and counts that it had before.
@@ -51,17 +52,18 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        # by bucket: the last delta's number, if not durable yet
+        # by bucket: the number of the last delta, if the database does not have this number yet
         self._touched: dict[BucketKey, int] = {}
         self.number = number
 
     @property
     def is_empty(self) -> bool:
-        """Whether deltas contain all counts and all declared losses."""
+        """Whether no count and no declared loss waits for a delta."""
         return not len(self._counts) and not self._losses
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """Adds counts of records that the checkpoint passed in this transaction."""
+        """Adds the counts of records that the checkpoint (the position up to which a file is
+        accounted for) passes in this transaction."""
         touched: dict[BucketKey, None] = {}
         for each in counts:
             for key, sums in each.items():
@@ -72,7 +74,7 @@ class Deltas:
             changes.put_sums((key, known[key]) for key in touched)
 
     def lost(self, loss: Loss, now_ms: int, changes: Changes) -> None:
-        """Adds a loss that was declared in this transaction."""
+        """Adds a loss that is declared in this transaction."""
         self._losses.append(loss)
         changes.put_loss(loss, now_ms)
 
@@ -106,13 +108,15 @@ class Deltas:
         self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
-        """Gives numbers to seals. Deltas already contain all counts for which these seals vouch."""
+        """Gives numbers to the seals of these topics, and adds the seals to the outbox. Deltas must
+        already contain all counts for which these seals vouch."""
         for seal in number_seals(self._sender, now_ms, self.number, topics):
             self._mail.stage(seal, number=seal.number)
             self._use(seal.number, changes)
 
     def prove_life(self, now_ms: int) -> None:
-        """Stages a heartbeat, which repeats the last number."""
+        """Adds a heartbeat to the outbox. The heartbeat has the number of the last delta or seal,
+        not a new one."""
         self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
 
     def _use(self, number: int, changes: Changes) -> None:

@@ -40,15 +40,16 @@ class Leaving:
     """Owns the last words of the topics.
 
     left: for each topic whose newest seal is a last word, that last word. The last word is durable,
-    or this turn's transaction makes it durable. done: topics whose last word was sent after the
-    agent started, and whose files have had no new bytes since then.
+    or the transaction of the present turn of the agent's loop makes it durable. done: topics whose
+    last word was sent after the agent started, and whose files have had no new bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic at rest: `Noted.doubts` when the agent decided to send the last word
+        # for each topic at rest (see the module's docstring): the value of `Noted.doubts` when the
+        # agent decided that the topic's seal is a last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
@@ -65,18 +66,19 @@ class Leaving:
         return self._kept & self.done
 
     def committed(self) -> None:
-        """Notes that the turn's transaction is durable."""
+        """Notes that the transaction of this turn of the agent's loop is durable."""
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Decides whether the seal for these newly noted file lengths will be a last word."""
+        """Returns whether the seal for these newly noted file lengths will be a last word. If so,
+        the topic is at rest from now on."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Decides from newly noted file lengths whether a topic is still at rest."""
+        """Notes that a topic is no longer at rest, if the newly noted file lengths show this."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
@@ -89,7 +91,8 @@ class Leaving:
         self.done.discard(topic)
 
     def said(self, noted: Noted, epoch: int) -> bool:
-        """Notes the topic's newest seal. Returns whether the durable last words have to change."""
+        """Notes that a topic's newest seal is sent. Returns whether the last words in the state
+        have to change."""
         was_left = self.left.pop(noted.topic, None)
         if noted.final:
             self.left[noted.topic] = LastWord(epoch, noted.wall_ms, noted.at)

@@ -15,7 +15,8 @@ from skidway.audit.topic.sample import Sample
 
 
 class Mail:
-    """Implements `skidway.audit.topic.publisher.Outbox`: only durable messages are pending."""
+    """Implements `skidway.audit.topic.publisher.Outbox`: a message is pending (ready to be
+    published) only once the transaction that stores it is durable."""
 
     def __init__(self, waiting: Iterable[Message], last_id: int = 0) -> None:
         self._durable = deque(waiting)
@@ -35,7 +36,8 @@ class Mail:
         *,
         number: int | None = None,
     ) -> int:
-        """Adds a message, which becomes durable with the next transaction. Returns its id."""
+        """Adds a message to the outbox. The message becomes durable with the next transaction.
+        Returns the message's id."""
         self._last_id += 1
         file = message.file if isinstance(message, Announcement) else None
         self._staged.append(Message(self._last_id, number, file, encode(message)))
@@ -53,7 +55,7 @@ class Mail:
         changes.forget_messages(message.id for message in self._forgetting)
 
     def committed(self) -> None:
-        """Notes that the turn's transaction is durable."""
+        """Notes that the transaction of this turn of the agent's loop is durable."""
         self._durable.extend(self._staged)
         self._staged = []
         self._forgetting = []
@@ -81,6 +83,6 @@ class Mail:
         return found
 
     def published(self, up_to: int) -> None:
-        """Notes that all in-sync replicas have the messages up to this id."""
+        """Notes that all in-sync replicas of the audit topic have the messages up to this id."""
         while self._durable and self._durable[0].id <= up_to:
             self._published.append(self._durable.popleft())

@@ -17,8 +17,9 @@ REPEAT_S = 600.0
 
 
 class Register:
-    """Stages the announcements that open a file id, repeat an earlier announcement, complete a
-    fingerprint, or close a file id.
+    """Adds announcements (audit messages that say which file a file id names) to the outbox. An
+    announcement opens a file id, repeats an earlier announcement, completes a fingerprint, or
+    closes a file id.
     """
 
     def __init__(
@@ -39,14 +40,14 @@ class Register:
         self._repeat_at = 0.0
 
     def announce(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces which file a file id names."""
+        """Announces which file the file id of `tracked` names."""
         tracked.announced_ms = now_ms
         source = self._topics.source_of(tracked)
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces the full fingerprint of a file that was shorter than FINGERPRINT_BYTES when it
-        was found.
+        """Announces a file again that was shorter than FINGERPRINT_BYTES when it was found, now
+        with the fingerprint of its present beginning.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
@@ -74,8 +75,8 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Notes which announcements have reached the cluster; from then on, the agent may read the
-        files of these announcements.
+        """Notes which announcements have reached the cluster. Only now may the agent read the files
+        that these announcements name.
         """
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None
@@ -85,12 +86,13 @@ class Register:
                 self._reader.wake(tracked)
 
     def close_ended(self, now_ms: int) -> None:
-        """Announces an ended file's final length, in the transaction that moves the file's position
-        to this length.
+        """Announces the final length of each file whose file id has ended and whose bytes are all
+        delivered. The announcement is in the transaction that moves the file's position to this
+        length.
         """
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # the id of a skipped compressed file ends before its announcement
+                continue  # the file id of a skipped compressed file ends unannounced
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

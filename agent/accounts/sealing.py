@@ -22,10 +22,10 @@ from skidway.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """One topic's files at the moment of a scan.
+    """One topic's files at the moment of the scan for a seal.
 
-    targets: by file id, the position up to which the file must be settled. final: whether the seal
-    is the last word of an agent that leaves for good (see leaving).
+    doubts: see `note`. targets: by file id, the position up to which the file must be settled.
+    final: whether the seal is the last word of an agent that leaves for good (see leaving).
     """
 
     topic: str
@@ -43,7 +43,8 @@ def note(
     doubts: int,
     files: Iterable[tuple[TrackedFile, int | None]],
 ) -> Noted:
-    """Notes how far each file of a topic must be settled.
+    """Notes up to which position each file of a topic must be settled (acknowledged or set apart)
+    before the topic's seal is sent.
 
     files: the topic's files, each with the position up to which it may be read, or None if there is
     no limit. doubts: how often the agent found that a file of the topic no longer has the bytes
@@ -73,7 +74,7 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # a file id that is not known any more was closed
+            continue  # the file id was closed, so all its bytes are settled
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:
@@ -82,8 +83,9 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether the noted bytes may belong to other file ids by now. If so, the agent must note the
-    sizes again.
+    """Whether some of the noted bytes may belong to other file ids by now, because a file was cut
+    off or changed. If so, the agent must note the sizes again. doubts: how often the agent has by
+    now found that a file of the topic no longer has the bytes that it had read.
     """
     if doubts != noted.doubts:
         return True
@@ -97,8 +99,8 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """The files of a topic that cannot be read, each with the reason. Empty if no file delays the
-    seal.
+    """The files of a topic that cannot be read, and so delay its seal, each with the reason; at
+    most `limit` of them. Empty if no file delays the seal.
     """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

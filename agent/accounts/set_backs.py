@@ -1,5 +1,5 @@
 """Remembers the greatest time that the clock showed before it was set back, because unread lines
-may have times up to it.
+may have times up to this time.
 
 If lines are lost before the agent reads them, they were written after their topic's newest seal. If
 the clock was set back after the agent noted the file sizes for that seal, these lines can have
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 class SetBacks:
-    """Owns the readings of the clock, one for each turn."""
+    """Owns the times that the agent reads from the clock, one in each turn of its loop."""
 
     def __init__(self) -> None:
         self._last_ms = 0
@@ -22,7 +22,8 @@ class SetBacks:
         self._noted: dict[str, int] = {}
 
     def read(self, now_ms: int, topics: Iterable[str]) -> None:
-        """Notes the clock's time, and whether it was set back. topics: all topics."""
+        """Notes the time that the clock shows in this turn of the agent's loop, and whether the
+        clock was set back since the last turn. topics: all topics."""
         if now_ms < self._last_ms:
             self._count += 1
             for topic in topics:
@@ -36,7 +37,8 @@ class SetBacks:
 
     def sealed(self, topic: str) -> None:
         """Notes that the topic's seal is sent. The seal vouches for all lines that were written
-        before `noted` was called for this seal.
+        before `noted` was called for this seal. If the clock was not set back since that call, all
+        unread lines were written after the last set-back.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)

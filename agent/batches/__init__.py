@@ -1,18 +1,18 @@
 """Makes record batches from the lines of files. All functions are pure: they do no I/O, never wait,
 and remember nothing.
 
-recipe            all that decides which record a line becomes; the state stores recipes
-program_versions  the versions of code that are a part of a recipe
-source_recipes    the recipe that a source's settings give; the schema of a source that sets none
-parsers           the framer and the parser of a recipe
-framed_lines      the lines of readings, each with its place in its file
-records           records of one topic, as columns
-range_records     the records of a delivered range, and their content sums, for the audit
-press             a compiled recipe: bytes become records, datums, batches
-shape             applies the rules of the setting `shape`, between parser and codec
-filtered          the records that rules of `shape` left out
-outcomes          what became of the bytes of each reading
-routing           which partition a record goes to
-rejected          makes records of `<topic>.rejected` from the lines that the press rejects
-rejections        how many lines were rejected lately, for the log and for /health
+    recipe            everything that decides which record a line becomes; the state stores recipes
+    program_versions  the versions of code that are a part of a recipe
+    source_recipes    makes a source's recipe from its settings, and a schema if it names none
+    parsers           the framer and the parser of a recipe
+    framed_lines      the lines of readings, each with its place in its file
+    records           records of one topic, as columns
+    range_records     the records of a delivered range, and their content sums, for the audit
+    press             a compiled recipe: bytes become records, datums, batches
+    shape             applies the rules of the setting `shape`, between parser and codec
+    filtered          the records that rules of `shape` left out
+    outcomes          what became of the bytes of each reading
+    routing           which partition a record goes to
+    rejected          makes records of `<topic>.rejected` from the lines that the press rejects
+    rejections        how many lines were rejected lately, for the log and for /health
 """

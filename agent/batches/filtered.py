@@ -1,5 +1,5 @@
-"""Records that rules of `shape` left out, and headers of CSV. No batch contains them; they are only
-counted.
+"""Records that rules of the setting `shape` left out, and headers of CSV. No batch contains these
+records; the agent only counts them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Records that rules left out. owner: for each record, the index of its reading; the indexes
-    never decrease. times: the records' event times (ms). rule: for each record, the index in
-    `rules` of the rule that left it out.
+    """Records that rules left out. owner: for each record, the index of its reading (a byte range
+    of a file) in the list of readings; the indexes never decrease. times: the records' event times
+    (ms). rule: for each record, the index in `rules` of the rule that left it out.
     """
 
     owner: Int64s
@@ -36,7 +36,7 @@ class Filtered:
 
     @property
     def by_rule(self) -> dict[str, tuple[int, int]]:
-        """How many records each rule left out, and their bytes."""
+        """For each rule, how many records it left out, and how many bytes these records have."""
         found = {}
         for index in np.unique(self.rule).tolist():
             mine = self.rule == index
@@ -52,7 +52,7 @@ class Filtered:
         )  # fmt: skip
 
     def count(self, counts: Counts, source: Source, agent: int) -> int:
-        """Counts these records by rule. Returns their bytes."""
+        """Adds these records to `counts`, by rule. Returns how many bytes they have."""
         for index in np.unique(self.rule).tolist():
             mine = self.rule == index
             rule = self.rules[index]

@@ -1,4 +1,5 @@
-"""The lines into which a framer divides readings, each with its position in its file."""
+"""The lines into which a framer divides readings (byte ranges of files), each with its position in
+its file."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class FramedLines:
 
     @property
     def holes(self) -> Int64s:
-        """The rows that are holes: runs of NUL bytes in place of lines."""
+        """The indexes of the lines that are holes: runs of NUL bytes in place of lines."""
         is_hole = self.frames.is_hole
         return np.empty(0, np.int64) if is_hole is None else np.flatnonzero(is_hole)
 
@@ -75,9 +76,9 @@ class FramedLines:
         )
 
     def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
-        """A rejected line, and the index of its reading. A line in UTF-16 gets a byte order mark
-        even if it is not the first line of its file, because nothing else in its rejected record
-        says the byte order.
+        """Returns the index of the reading of a rejected line, and the line. A line in UTF-16 gets
+        a byte order mark even if it is not the first line of its file, because nothing else in its
+        rejected record says the byte order.
         """
         row = reject.row
         owner = int(self.owner[row])
@@ -95,9 +96,10 @@ class FramedLines:
 
 
 def overlong(reading: Reading, encoding: str) -> tuple[int, RejectedLine]:
-    """Rejects an over-long line or a large hole, that is, a long run of NUL bytes. `reading` has
-    only the head of the line or hole. If the head has only NUL bytes, the whole range is a hole,
-    because such a range never contains both a hole and a line.
+    """Rejects an over-long line or a large hole, that is, a long run of NUL bytes. Returns 0 (the
+    index of the only reading) and the rejected line. `reading` has only the head of the line or
+    hole. If the head has only NUL bytes, the whole range is a hole, because such a range never
+    contains both a hole and a line.
     """
     intent = reading.intent
     is_hole = nul_bytes(reading.data) == len(reading.data)

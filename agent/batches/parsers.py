@@ -1,5 +1,5 @@
-"""Builds the framer of a recipe, which divides bytes into records, and the recipe's parser, which
-makes columns of records.
+"""Builds a recipe's framer, which divides bytes into records, and the recipe's parser, which turns
+records into columns.
 
 Some functions import the module of a parser or framer, so that an agent loads only those modules
 that its sources need.
@@ -52,8 +52,8 @@ def framer_of(recipe: Recipe) -> Framer:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser, which fills the fields of the schema except those of `added_fields`.
-    Raises ConfigurationRefused if the parser does not fit the schema.
+    """The recipe's parser, which fills all fields of the schema except the fields that
+    `added_fields` returns. Raises ConfigurationRefused if the parser does not fit the schema.
     """
     try:
         schema = _schema_of_parser(recipe, codec)

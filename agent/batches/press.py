@@ -1,12 +1,14 @@
-"""A press is a compiled recipe. It makes record batches from intents and their bytes. The batches
-depend only on the intents, the bytes and the recipe.
+"""A press is a compiled recipe. It makes record batches from readings. A reading is an intent (a
+promised byte range of a file) with its bytes. The batches depend only on the intents, the bytes and
+the recipe.
 
     bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
              framing    parser     rules         codec                  routing      cuts, encode
 
-Readings of several files are pressed together if they share the recipe and the moment of reading.
-So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
-What a record becomes never depends on the other records that are pressed with it.
+One call makes the batches of readings of several files, if these share the recipe and the moment of
+reading. So a turn of the agent's loop that reads a hundred quiet files costs little more than a
+turn that reads one busy file. What a record becomes never depends on the other records of the same
+call.
 """
 
 from __future__ import annotations
@@ -58,11 +60,11 @@ from skidway.schemas.codec import Codec, NotUtf8
 from skidway.schemas.wire import prefix
 
 Partitions = int | Int64s
-"""One partition for all rows, or one for each row."""
+"""Either the one partition of all rows, or an array with the partition of each row."""
 
 _PLAIN = (NO_MATCH, TIMESTAMP, TOO_LONG)
-"""If a line is rejected for one of these reasons, the detail of the reject never quotes a value. So
-the rules of `shape` need not change the detail.
+"""If a line is rejected for one of these reasons, the detail of the reject never quotes a value of
+the line. So the rules of `shape`, which hide secret values, need not change the detail.
 """
 
 AHEAD_MS_MAX = 3_600_000
@@ -83,11 +85,11 @@ class PressedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """The batches and outcomes of readings that are pressed together.
+    """The batches and outcomes that one call of a press makes of its readings.
 
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
-    records: how many records of the data topic the readings become.
+    records: how many records of the data topic are made from the readings.
     rejected: the lines that become records of the rejected topic.
     unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
         got the moment of reading as their timestamp.
@@ -113,7 +115,7 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The records and the refused lines of some readings. refused: each refused line, with the
+    """The records and the rejected lines of some readings. refused: each rejected line, after the
     index of its reading.
     """
 
@@ -138,14 +140,15 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
-        self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding  # of whole files
+        # The encoding of whole files. (The files of replays are UTF-8; see `replayed`.)
+        self._outer_encoding = UTF_8 if recipe.is_replay else recipe.encoding
         self._shape = shape_of(recipe, self._codec)
         parsing, codec_before = recipe, self._codec
         if self._shape is not None:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser adds the fields by the path in each line
+        if recipe.is_replay:  # the parser adds these fields, by the path in each line
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)
@@ -157,8 +160,8 @@ class Press:
         sources: tuple[Source, Source],
         bucket_ms: int,
     ) -> Pressed:
-        """Makes the batches and the counts for readings that share `read_ms`. The reading of an
-        over-long line must be pressed alone, in a call of its own.
+        """Makes the batches and the counts of readings that share `read_ms` (the moment of
+        reading). The reading of an over-long line must be the only reading of its call.
 
         sources: the data topic and its rejected topic.
         """
@@ -241,9 +244,9 @@ class Press:
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:
-        """If a repaired line is rejected again, takes the line out of its envelope, and gives it
-        the host and path of the line that was rejected first, so that people find that line.
-        Returns any other line unchanged.
+        """If a repaired line is rejected again, takes the line out of its envelope (the JSON object
+        in the replay's file), and gives it the host and path of the line that was rejected first,
+        so that people find that line. Returns any other line unchanged.
         """
         envelope = replayed.read(line.line) if self.recipe.is_replay else None
         raw = None if envelope is None else envelope.line_in(self.recipe.encoding)
@@ -283,7 +286,7 @@ class Press:
         return int(np.count_nonzero(marks[kept]))
 
     def _unread_times(self, parsed: Parsed, kept: Int64s) -> int:
-        """How many of the kept records have no time that could be read."""
+        """How many of the kept records should have a time, but have none that could be read."""
         if self.recipe.time_format is None:
             return 0
         return int(np.count_nonzero(parsed.event_ms[kept] == NO_TIME))
@@ -291,8 +294,8 @@ class Press:
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[Pieces, pa.BinaryArray | None, Int64s]:
-        """Returns the values, the keys, and the rows of `parsed` that they come from. Adds a
-        reject to `rejects` for each row that does not fit.
+        """Encodes parsed records. Returns the values, the keys, and the rows of `parsed` from which
+        they come. For each row that does not fit the schema, adds a reject to `rejects`.
         """
         datums, refused = self._codec.encode_pieces_checked(parsed.batch)
         values = Pieces(prefix(self.recipe.schema.id), tuple(datums))
@@ -335,7 +338,8 @@ class Press:
         )
 
     def _partitions(self, records: Records) -> Partitions:
-        """The partition of the data topic's records: one for all of them, or one for each."""
+        """The partition of all records of the data topic, if they share one; otherwise the
+        partition of each record."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:
             return _file_partitions(records, self.recipe.data)
@@ -356,7 +360,8 @@ class Press:
     def _batches(
         self, agent: int, topic: TopicSnapshot, records: Records, partitions: Partitions
     ) -> Iterator[PressedBatch]:
-        """Yields batches partition by partition, none larger than the limit."""
+        """Yields batches partition by partition. No batch is larger than the agent's `batch.size`
+        or the topic's max.message.bytes."""
         sizes = records.sizes
         for partition, rows in _by_partition(len(records), partitions):
             begin = 0
@@ -393,8 +398,8 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """Returns the timestamps of the records, and how many lines had an event time too far
-    ahead or before 1970.
+    """Returns the timestamps of the records, and how many records had an event time before 1970 or
+    too far ahead (more than AHEAD_MS_MAX after `read_ms`); their timestamp is `read_ms`.
     """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
@@ -412,7 +417,8 @@ def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
 
 
 def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
-    """Yields each partition with its rows; None means all rows."""
+    """Yields each partition with the indexes of its rows; None in place of indexes means all
+    `count` rows."""
     if isinstance(partitions, int):
         yield partitions, None
         return

@@ -1,4 +1,5 @@
-"""The records that a drawn range becomes. All functions are pure."""
+"""Chooses records of a byte range that the agent has chosen as a sample, and computes their content
+sums for the audit. All functions are pure."""
 
 from __future__ import annotations
 
@@ -16,13 +17,16 @@ from skidway.kafka.source import Source
 from skidway.schemas import wire
 
 RECORDS_MAX: Final = 1_000
-"""A sample tells the sums of at most this many records of a range, so that its message stays below
-20 KiB. Others of a period's ranges tell more."""
+"""A sample contains the content sums of at most this many records of a range, so that the sample's
+audit message stays below 20 KiB.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeRecords:
-    """Records of one topic that a range becomes. values: with the schema's id before the datum."""
+    """The records of a range that belong to one topic. values: each has the schema's id before the
+    datum.
+    """
 
     source: Source
     first: Int64s
@@ -34,8 +38,10 @@ class RangeRecords:
 def window(
     records: Sequence[RangeRecords], begin: int, end: int, lot: int, limit: int = RECORDS_MAX
 ) -> tuple[int, int]:
-    """The bytes whose records are told: all of [begin, end), or a part with `limit` records, which
-    the lot chooses."""
+    """The byte range whose records the sample contains: [begin, end) if it has at most `limit`
+    records, otherwise a part of it with `limit` records. lot: a random number that chooses this
+    part.
+    """
     firsts = sorted(first for each in records for first in each.first.tolist())
     if len(firsts) <= limit:
         return begin, end
@@ -45,7 +51,9 @@ def window(
 
 
 def parts(records: Iterable[RangeRecords], begin: int, end: int) -> tuple[SamplePart, ...]:
-    """What a sample tells of the records that begin in [begin, end)."""
+    """What a sample contains about the records that begin in [begin, end): one part for each
+    topic.
+    """
     found = (_part(each, begin, end) for each in records)
     return tuple(sorted(filter(None, found), key=lambda each: each.source.topic))
 

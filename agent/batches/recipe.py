@@ -31,7 +31,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class TopicSnapshot:
-    """A topic as it was when the intent was made. limit_bytes: its max.message.bytes."""
+    """A topic as it was when the recipe was made. limit_bytes: its max.message.bytes."""
 
     name: str
     partitions: int
@@ -139,8 +139,8 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of the recipe's intents, and may have accepted records that
-    come after the refused record.
+    """Whether the recipe has the mark of `with_refusal`: a broker refused a record of the recipe's
+    intents, and may have accepted records that come after the refused record.
     """
     return recipe.program.endswith(_REFUSED)
 
@@ -154,6 +154,6 @@ def fills_by_name(parser: str, json_field: str | None) -> bool:
 
 
 def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
-    """The error, with the name of the source's topic at the beginning of its text."""
+    """The error, with the name of the recipe's data topic at the beginning of its text."""
     which = f"source of topic {recipe.data.name}: "
     return ConfigurationRefused(which + str(error).removeprefix(which))

@@ -17,8 +17,8 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Rows for one topic. owner: for each row, the index of its reading; the indexes never
-    decrease.
+    """The records for one topic, as rows. owner: for each row, the index of its reading (a byte
+    range of a file) in the list of readings; the indexes never decrease.
     """
 
     owner: Int64s
@@ -34,7 +34,7 @@ class Records:
 
     @property
     def sizes(self) -> Int64s:
-        """The bytes of each record's value and key."""
+        """The number of bytes of each record's value and key together."""
         return sizes_of(self.values, self.keys)
 
     def files(self) -> Iterator[tuple[int, Int64s]]:
@@ -50,7 +50,7 @@ class Records:
 
 
 def sizes_of(values: Pieces, keys: pa.BinaryArray | None) -> Int64s:
-    """The bytes of each value together with its key."""
+    """The number of bytes of each value together with its key."""
     size = values.sizes
     return size if keys is None else size + line_columns.sizes(keys)
 

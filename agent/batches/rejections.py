@@ -26,8 +26,8 @@ LINES_MIN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Rejected lines of a topic that are not in the log yet. path, position: the place of the first
-    of these lines.
+    """Rejected lines of a topic about which the agent has made no log entry yet. path, position:
+    the place of the first of these lines.
     """
 
     topic: str
@@ -37,13 +37,14 @@ class Untold:
 
     @property
     def count(self) -> int:
-        """How many lines."""
+        """How many lines were rejected."""
         return sum(self.reasons.values())
 
 
 @dataclass(slots=True)
 class _Half:
-    """How many lines came in one half of the time window."""
+    """How many lines came in one half of the time that the share covers, and how many of them were
+    rejected. since: the monotonic time (s) at which this half began."""
 
     since: float
     lines: int = 0
@@ -61,8 +62,8 @@ class _Topic:
 
 
 class Rejections:
-    """Owns the counts. share_max: too_many() returns the topics whose share of rejected lines is
-    greater than `share_max`.
+    """Owns the counts of the recent lines and of the rejected lines of each topic. share_max:
+    too_many() returns the topics whose share of rejected lines is greater than `share_max`.
     """
 
     def __init__(self, share_max: float) -> None:
@@ -70,7 +71,8 @@ class Rejections:
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
-        """Counts lines. records: how many lines were not rejected. now: the monotonic time (s)."""
+        """Counts lines of a topic. records: how many of them were not rejected. now: the monotonic
+        time (s)."""
         known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
         if now - known.current.since >= HALF_WINDOW_S:
             known.before, known.current = known.current, _Half(now)
@@ -85,7 +87,8 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """Returns the lines to log now, and marks them as logged."""
+        """Returns the rejected lines about which a log entry is due now, and marks them as
+        logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S

@@ -1,8 +1,9 @@
 """Chooses the partition of a record, as a pure function of file id, key, or position.
 
-file     all records of a file go to one partition, so that they keep their order
-key      the record's key decides, as in Kafka's own clients (skidway.kafka.partitioning)
-spread   file id and MiB (the position >> 20) decide, for sources with few large files
+The setting `partitioning` chooses the function. With `file`, all records of a file go to one
+partition, so that they keep their order. With `key`, the record's key decides, as in Kafka's own
+clients (skidway.kafka.partitioning). With `spread`, the file id and the MiB of the file (the
+position >> 20) decide; this is useful for sources with few large files.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Applies a recipe's rules to parsed records, before they are encoded. Also takes out headers.
+"""Applies a recipe's rules to parsed records, before they are encoded. Also leaves out headers of
+CSV.
 
     parsed records -> fields with their defaults -> rules -> records that are kept
                                                          `-> records that a rule left out
 
-The rules see each record as the parser makes it. A record with a text field that is not UTF-8 is
-rejected before the rules are applied. If a mask makes a text too long, the mask rejects the record.
-So no rule leaves out a record that would otherwise be rejected.
+The rules are applied to each record as the parser makes it. A record with a text field that is not
+UTF-8 is rejected before the rules are applied. If a mask makes a text too long, the mask rejects
+the record. So no rule leaves out a record that would otherwise be rejected.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ _GROWN = "masks make the field {} more than {} times as long; mask each text wit
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that rules left out, and headers. rows: for each record, the index of its line, in
-    rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for each record,
-    the index in `filters_of` of the rule that left it out.
+    """Records that rules left out, and headers of CSV. rows: for each record, the index of its
+    line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME. rule: for
+    each record, the index in `filters_of` of the rule that left it out.
     """
 
     rows: Int64s
@@ -60,7 +61,7 @@ class LeftOut:
     rule: Int64s
 
     def joined(self, other: LeftOut) -> LeftOut:
-        """The records of both."""
+        """The records of this object and of `other`, in the order of their lines."""
         if not len(self.rows):
             return other
         rows = np.concatenate((self.rows, other.rows))
@@ -71,13 +72,14 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """The names of everything in a recipe that leaves records out."""
+    """The names of all rules of a recipe that leave records out, including CSV_HEADER."""
     rules = () if shape is None else tuple(shape.filters)
     return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
 
 
 def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, LeftOut]:
-    """Takes the headers of CSV out of the rejects. filters: what `filters_of` returns."""
+    """Takes the headers of CSV out of the rejects of `parsed`. Returns `parsed` without these
+    rejects, and the headers as records that were left out. filters: what `filters_of` returns."""
     headers = sorted(each.row for each in parsed.rejects if each.reason == CSV_HEADER)
     if headers:
         others = [each for each in parsed.rejects if each.reason != CSV_HEADER]
@@ -87,7 +89,8 @@ def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, Lef
 
 
 def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
-    """The recipe's rules; None if it has none. Raises ConfigurationRefused."""
+    """The object that applies the recipe's rules; None if the recipe has no rules. Raises
+    ConfigurationRefused."""
     if not recipe.shape:
         return None
     try:
@@ -145,7 +148,7 @@ class RecordShape:
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Adds the fields that the parser left out because they get their default. Removes private
-        members from the maps in `_extra`.
+        members (those that rules mask, hash or remove) from the maps in `_extra`.
         """
         for field in self.before.arrow_schema:
             if batch.schema.get_field_index(field.name) < 0:
@@ -175,7 +178,8 @@ def _with_aliases(names: set[str], schema: str) -> set[str]:
 
 
 def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
-    """Which rows have only UTF-8 in their texts, and a reject for each of the other rows."""
+    """Returns, for each row, whether all its texts are UTF-8, and a reject for each row for which
+    this is not so."""
     fit = np.ones(len(parsed.rows), np.bool_)
     rejects: list[Reject] = []
     for field, column in zip(parsed.batch.schema, parsed.batch.columns, strict=True):

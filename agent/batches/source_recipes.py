@@ -1,4 +1,4 @@
-"""The recipe that a source's settings give, and the schema of a source that sets none."""
+"""Makes a source's recipe from its settings, and a schema for a source that names no schema."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def recipe_of(
     batch_bytes: int,
 ) -> Recipe:
     """The recipe for bytes that are read from now on. With `encoding: utf-16`, this recipe is only
-    for little-endian files; `big_endian` returns the recipe for the others.
+    for little-endian files; `big_endian` returns the recipe for big-endian files.
     """
     time, multiline = source.timestamp, source.multiline
     has_names = fills_by_name(source.parser.type, source.parser.json_field)

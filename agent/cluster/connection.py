@@ -45,8 +45,8 @@ Pause = Callable[[float], object]
 
 
 def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
-    """Returns the cluster, and whether it is Apache Kafka. Raises Unreachable,
-    ConfigurationRefused.
+    """Returns the cluster that `client` reaches, and whether it is Apache Kafka. name: the agent's
+    setting `cluster.name`, if it is set. Raises Unreachable, ConfigurationRefused.
     """
     configs = client.broker_configs()
     cluster_id = client.metadata([]).cluster_id or ""
@@ -72,7 +72,7 @@ def ensure_topics(
 
 @dataclass(frozen=True, slots=True)
 class SourceSchemas:
-    """The registered schemas of a source, for its records and for its rejected lines."""
+    """The registered schemas of a source: one for its records, and one for its rejected lines."""
 
     records: Schema
     rejected: Schema
@@ -97,7 +97,8 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles a source's press, which makes batches of lines, as if each topic had one partition.
+    """Compiles a source's press (which makes record batches of lines) as if each topic had only one
+    partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -119,7 +120,8 @@ def resolve(
     settings: AgentSettings,
     cluster: Cluster,
 ) -> list[Destination]:
-    """Every source with its topics and schemas. Raises Unreachable, ConfigurationRefused."""
+    """One destination for each source: the source with its topics and schemas. Raises Unreachable,
+    ConfigurationRefused."""
     topics = _topics_now(client, _topics(settings.sources))
     sources = {
         name: Source(cluster.name, cluster.id, name, topic_id)
@@ -138,9 +140,9 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: the destinations with the current partitions and limits of their topics. A
-    destination stays unchanged if one of its topics was deleted and made again. made_again: the
-    names of the topics that were deleted and made again.
+    """The result of `refresh`. destinations: the destinations with the current partitions and
+    limits of their topics. A destination stays unchanged if one of its topics was deleted and made
+    again. made_again: the names of the topics that were deleted and made again.
     """
 
     destinations: list[Destination]
@@ -148,8 +150,8 @@ class Refreshed:
 
 
 def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
-    """Asks the cluster about the topics, but does not ask the registry. Raises Unreachable,
-    KafkaError.
+    """Asks the cluster again about the topics of these destinations, but does not ask the registry.
+    Raises Unreachable, KafkaError.
     """
     topics = _topics_now(client, _topics([each.settings for each in destinations]))
     found = Refreshed([], set())
@@ -187,7 +189,8 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSn
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
-    """Whether the topic of `source` has another id now. If an id is missing, the answer is no."""
+    """Whether the topic of `source` has another id now. If the old or the new id is not known, the
+    answer is no."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 

@@ -26,8 +26,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """One source with its recipe. data, rejected: the topics of its records and of its rejected
-    lines, as audit messages name them.
+    """One source with its recipe (which decides which records its lines become). data, rejected:
+    the topics of its records and of its rejected lines, as audit messages name them.
     """
 
     settings: SourceSettings

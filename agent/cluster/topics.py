@@ -18,8 +18,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch got an offset at or below the last acknowledged offset. If so, the
-    partition's log was replaced.
+    """Whether one of the delivered batches got an offset at or below the offset that its partition
+    acknowledged last. If so, the partition's log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -30,7 +30,7 @@ def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartit
 
 
 class Topics:
-    """Owns the rows of the table `topics`."""
+    """Owns the rows of the table `topics` in the agent's state."""
 
     def __init__(
         self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool
@@ -41,8 +41,8 @@ class Topics:
         self._former = set(known) if same_cluster else set()
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
-        """Takes the ids that the cluster reports. Forgets the offsets and seals of topics that were
-        deleted and made again.
+        """Takes over the topic ids that the cluster reports. Forgets the offsets and seals of
+        topics that were deleted and made again.
         """
         for destination in destinations:
             for source in (destination.data, destination.rejected):
@@ -72,8 +72,8 @@ class Topics:
         )
 
     def keep_former(self, topics: Iterable[str]) -> None:
-        """Continues to seal these data topics, even if no source of the reloaded settings names
-        them.
+        """Makes the agent continue to seal these data topics, even if no source of the reloaded
+        settings names them.
         """
         for topic in topics:
             self._former |= {topic, topic + REJECTED_SUFFIX}

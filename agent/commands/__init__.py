@@ -10,6 +10,6 @@ guessing      `guess`: proposes settings for an unknown log (samples: the first 
               written_times: how times are written; secret_texts: what looks like secrets;
               guess_report: the proposal for people)
 replaying     `replay`, `replayed`: sends repaired lines once
-testing       `test`: what the lines of a file would become
+testing       `test`: the rows and rejects that the lines of a file would become
 installation  `install-snippet`: for a host without Ansible
 """

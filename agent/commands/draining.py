@@ -5,7 +5,7 @@ audit that no more lines will come.
 
 The command works like the running agent, but ends by itself: when every topic has its last word
 (its final seal; see `accounts.leaving`), or when its time is over. If the time is over, the command
-first settles the batches that it has sent.
+first waits until each batch that it has sent is acknowledged or refused.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The sentence for the operator if all is drained. Otherwise raises NotDrained, with a text
-    that says what is missing for the audit.
+    """The sentence for the operator if all lines are delivered and all last words are published.
+    Otherwise raises NotDrained, with a text that says what the audit still lacks.
     """
     if drained.full_reason is not None:
         raise NotDrained(
@@ -111,8 +111,8 @@ def _said_of(drained: program.Drained, state: StateDatabase) -> str:
 
 
 def _unknown(state: StateDatabase, topics: Collection[str] | None = None) -> Iterator[str]:
-    """Says what the audit will not know about these topics, or by default about all topics without
-    a last word.
+    """Yields sentences that say what the audit will not know about these topics, or by default
+    about all topics without a last word.
     """
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):
@@ -150,7 +150,8 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _refuse_remains(directory: Path) -> None:
-    """Raises StateRefused if the directory is missing, or contains only remains of a state."""
+    """Raises StateRefused if the directory is missing, or contains only remains of a state (files
+    without the state itself)."""
     if not directory.is_dir():
         raise StateRefused(
             f"there is no directory {directory}: nothing is known of what was read on this host. If"

@@ -8,7 +8,7 @@ from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX
 
 
 def render(found: Guess, rows_max: int = 10) -> str:
-    """The proposal for people."""
+    """The proposal as a text for people, with at most `rows_max` of its rows."""
     made = found.preview
     count = len(made.rows) + len(made.rejects)
     lines = [

@@ -1,4 +1,4 @@
-"""`skidway agent guess FILE`: proposes how an unknown log is read."""
+"""`skidway agent guess FILE`: proposes settings with which the agent can read an unknown log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
     "@t", "timeMillis", "time_ms", "ts_ms", "timestamp_ms", "epochSecond",
 )  # fmt: skip
-"""Names of JSON members that are tried as times, in this order."""
+"""`guess` tries JSON members with these names as times, in this order."""
 
 DEPTH_MAX: Final = 3
 """`guess` looks for times in members up to this depth. For example, `a.b.time` has depth 3."""
@@ -52,19 +52,20 @@ LOOKED_AT_MAX: Final = 200
 
 def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     """Proposes a source for a file from its first lines. encoding: how the lines are encoded; None
-    if nobody knows. Raises SkidwayError if the file cannot be read or is empty.
+    if `guess` has to find this out. Raises SkidwayError if the file cannot be read or is empty.
     """
     sample = samples.read(path.absolute(), lines_max, encoding)
     try:
         as_json = _as_json(sample)
-    except (SkidwayError, RecursionError):  # the agent can fill no schema that fits the lines
+    except (SkidwayError, RecursionError):  # the agent can fill no schema for these lines
         as_json = None
     if as_json is not None and as_json.preview.share >= NAMED_LEAST:
         return _with_notes(as_json, sample, encoding)
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
-    # Syslog's format would read the level as the host.
+    # Lines with a time, a level and a JSON object also fit syslog's format, but it would read the
+    # level as the host.
     has_level = unnamed is not None and unnamed.what.startswith(unnamed_formats.LEVEL_AND_JSON)
     if unnamed is not None and (
         best is None or has_level or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
@@ -80,7 +81,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
 
 
 def document(found: Guess) -> dict[str, Any]:
-    """The proposal for programs."""
+    """The proposal as a document for programs (`guess --json`)."""
     return {
         "what": found.what,
         "share": round(found.preview.share, 4),
@@ -134,7 +135,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # `_extra` has the object that contains this member
+        except ConfigurationRefused:  # no field: `_extra` takes the object that has this member
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -151,7 +152,8 @@ _SAVE: Final = (
 
 
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
-    """The proposal with one of the members as the time, or without a time."""
+    """The proposal with this schema. time: the setting `timestamp`, which names the member with the
+    time; None for a proposal without a time."""
     further: list[tuple[str, str, object]] = []
     if sample.more.get("container") == CRI:
         further = [(name, "string", "") for name in ("namespace", "pod", "container")]
@@ -173,7 +175,7 @@ def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None
 
 def _times(texts: list[bytes]) -> list[tuple[str, str]]:
     """Members that may contain the time of a line, each with the format of this time. Members of
-    the line itself come first, then those inside its objects.
+    the line's outer object come first, then members of the objects inside it.
     """
     values: dict[tuple[str, ...], list[object]] = {}
     for text in texts[:LOOKED_AT_MAX]:
@@ -205,8 +207,8 @@ def _time_members(
 
 
 def _as_format(sample: Sample) -> Guess | None:
-    """The proposal with the named format that fits best; None if no named format can be used with
-    this file's other settings.
+    """The proposal with the named format that fits best; None if no named format can be used
+    together with the other settings that this file needs (such as `container`).
     """
     best: Guess | None = None
     for name, form in catalog.formats().items():
@@ -225,9 +227,9 @@ def _as_format(sample: Sample) -> Guess | None:
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
-    """Whether a log is in a logfmt format: most lines have the format's first key and its time, and
-    the format has all keys that most lines have. (The share of lines that the parser accepts shows
-    nothing: it accepts all lines with pairs.)
+    """Whether a log is in this logfmt format: most lines have the format's first key and its time,
+    and the format has all keys that most lines have. (The share of lines that the parser accepts
+    shows nothing, because the parser accepts all lines with pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:
@@ -259,7 +261,8 @@ def _as_unnamed(sample: Sample) -> Guess | None:
 
 
 def _about_names(found: Guess) -> list[str]:
-    """Notes about the names of the fields, and about the header that gives the names."""
+    """Sentences for the reader of the proposal, about the names of the fields, and about the header
+    that gives the names."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
     if found.preview.by_rule.get(CSV_HEADER):
@@ -269,7 +272,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """The proposal for text whose records begin with a time, or have a time after a short text: the
-    most exact proposal that fits nearly as well as the best one. None if they have no time.
+    most exact of the proposals that fit nearly as many records as the best proposal. None if the
+    records have no time.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]
@@ -304,7 +308,8 @@ _UNKNOWN: Final = (
 
 
 def _as_raw(sample: Sample) -> Guess:
-    """The proposal for a log of unknown format. It does not parse the records."""
+    """The proposal for a log of unknown format: its parser `raw` does not divide the records into
+    fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
     notes = (_UNKNOWN,)

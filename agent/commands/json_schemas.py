@@ -1,11 +1,11 @@
-"""Proposes the schema of JSON lines that the agent can fill, for `guess`.
+"""Proposes, for `guess`, a schema for JSON lines that the agent can fill.
 
 `infer` proposes a schema that accepts all values. If the values of a member have several types, it
-proposes a union, which the agent cannot fill. So here such a field has the type of most values, and
-`_extra` takes the others. If a type inside most values (objects or arrays) is a union, the whole
-member goes to `_extra`. `_extra` is also proposed if some lines lack a member, because then later
-lines may have members that no line has yet. It also takes members with numbers or ids in their
-names, because each new number would be a new column.
+proposes a union, which the agent cannot fill. So the schema of this module gives such a field the
+type of most values, and `_extra` takes the other values. If most values are objects or arrays, and
+a type inside them is a union, `_extra` takes the whole member. The schema also has `_extra` if some
+lines lack a member, because then later lines may have members that no line has yet. `_extra` also
+takes members with numbers or ids in their names, because each new number would need a new column.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _OBJECTS: Final = ("record", "map")
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """A schema as a document. mixed: the members whose values have several types. numbered: the
-    members without a field, because they have numbers or ids in their names.
+    """A proposed Avro schema. document: the schema as a JSON document. mixed: the members whose
+    values have several types. numbered: the members that have no field, because their names contain
+    numbers or ids.
     """
 
     document: dict[str, Any]
@@ -65,7 +66,8 @@ class JsonSchema:
 
 
 def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
-    """The schema for the lines that are JSON objects. Other lines do not matter."""
+    """The schema for those lines that are JSON objects; other lines do not change it. name: the
+    name of the schema's record."""
     found = infer(iter(lines), name=name, kind=Format.JSON)
     members = _Members(lines)
     shares = {each.place: each.share for each in found.fields}
@@ -104,7 +106,8 @@ def _numbered(shares: Mapping[str, float]) -> list[str]:
 
 
 class _Members:
-    """The types of the members of lines. Decodes the lines only if somebody asks."""
+    """Finds the types of the members of JSON lines. Decodes the lines when a type is first
+    needed."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
@@ -125,9 +128,9 @@ class _Members:
 
 
 def _branch(kind: Any, name: str | None) -> Any:
-    """The type with this name in a field's union (or the field's only type). A simple type is
-    returned even if the union does not have it, because a union may have `double` instead of
-    `long`.
+    """The type with this name in a field's union (or the field's only type); None if `name` is
+    `record` or `array` and the union has no such type. Any other type is returned even if the union
+    does not have it, because a union may have `double` instead of `long`.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

@@ -13,19 +13,19 @@ from typing import Any, Final
 from skidway.agent.commands import written_times
 
 INDENTED_LEAST: Final = 0.05
-"""If at least this share of the lines is indented, the proposal joins each of them to the line
-before it.
+"""If at least this share of the lines is indented, the proposal joins each indented line to the
+line before it.
 """
 
 TIMED_LEAST: Final = 0.1
-"""A log has times if at least this share of its lines begins with one. The other lines belong to
+"""A log has times if at least this share of its lines begins with a time. The other lines belong to
 stack traces.
 """
 
 BEHIND_LEAST: Final = 0.8
 """`guess` proposes times after a short text if at least this share of the lines that are not
-indented has such a time. If fewer lines have one, the times may be a part of the messages. For logs
-with stack traces, TIMED_LEAST applies instead.
+indented has such a time. If fewer lines have such a time, the times may be a part of the messages.
+For logs with stack traces, TIMED_LEAST applies instead.
 """
 
 _SIGNS: Final = {
@@ -35,14 +35,15 @@ _SIGNS: Final = {
     "go": r"goroutine \d+ \[.*\]:",
     "ruby": r"[ \t]+from .*:\d+:in ",
 }
-"""For each language, a pattern of lines that only its stack traces have."""
+"""For each language, a pattern that only lines of this language's stack traces match."""
 
 _LEVEL: Final = "(?P<level>(?i:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SEVERE))"
 _APART: Final = r"[ \t:,;|-]+"
 
 
 def traces(texts: Sequence[str]) -> str | None:
-    """The language whose stack traces the log has; None if it has none."""
+    """The language of the stack traces in these lines of a log; None if the lines have no stack
+    trace."""
     for language, sign in _SIGNS.items():
         pattern = re.compile(sign)
         if any(pattern.match(text) for text in texts):
@@ -51,7 +52,8 @@ def traces(texts: Sequence[str]) -> str | None:
 
 
 def joined(texts: Sequence[str]) -> dict[str, Any]:
-    """The setting `multiline` for lines without times; empty if each line is a record."""
+    """The settings for lines without times, with `multiline` if a record has several lines; empty
+    if each line is a record."""
     language = traces(texts)
     indented = sum(text[:1] in (" ", "\t") for text in texts)
     if language is None and indented >= INDENTED_LEAST * len(texts):

@@ -35,9 +35,10 @@ _SECTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A proposal. path: the file. what: what the log looks like, in words. block: the source, as in
-    agent.yml. schema: the schema of the rows, as JSON text; None if the agent derives the schema
-    from the source. notes: sentences for the reader of the proposal.
+    """A proposal. path: the file. what: what the log looks like, in words. source, block: the
+    proposed source, as an object and as in agent.yml. preview: the rows and rejects that this
+    source makes of the first lines. schema: the schema of the rows, as JSON text; None if the agent
+    derives the schema from the source. notes: sentences for the reader of the proposal.
     """
 
     path: Path
@@ -50,7 +51,7 @@ class Guess:
 
     @property
     def yaml(self) -> str:
-        """The block for agent.yml."""
+        """The proposed source as YAML text for agent.yml."""
         text = yaml.safe_dump(
             {"sources": [dict(self.block)]}, sort_keys=False, default_flow_style=None, width=1_000,
             allow_unicode=True,
@@ -59,9 +60,9 @@ class Guess:
 
 
 def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[str, ...]:
-    """A note about the time zone; none if the times name their zone. time: the fields of the times
-    (the last one has the zone, if any) and their format; None if the records have no time. made:
-    the rows.
+    """A note for the proposal, about the time zone; empty if the times name their zone. time: the
+    fields that contain the time (if a field contains the zone, it is the last one), and the format
+    of the time; None if the records have no time. made: the rows that the proposal makes.
     """
     if time is None:
         return ()
@@ -71,8 +72,8 @@ def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[s
 
 
 def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
-    """The proposal with the settings in a block; None if they cannot be used for this file. If some
-    times cannot be read, their records get the time of reading.
+    """The proposal whose source has the settings in `block`; None if these settings cannot be used
+    for this file. If the time of a record cannot be read, the record gets the time of reading.
     """
     made = _made(sample, what, block)
     if made is None or not misses_times(made):
@@ -83,7 +84,8 @@ def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
 
 
 def misses_times(made: Guess) -> bool:
-    """Whether most records fit, but some are rejected because their time cannot be read."""
+    """Whether the proposal fits most records, but rejects some because their time cannot be
+    read."""
     unread = any(each.reason == TIMESTAMP for each in made.preview.rejects)
     return unread and made.preview.share >= SHARE_LEAST
 

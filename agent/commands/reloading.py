@@ -27,8 +27,8 @@ ASK_EVERY_S: Final = 0.1
 
 
 def reload(settings: AgentSettings, timeout_s: float) -> Answer:
-    """Returns the agent's answer. Raises Unreachable if no answer comes, and ConfigurationRefused
-    if the settings cannot work.
+    """Asks the agent to reload, and returns its answer. Raises Unreachable if no answer comes
+    within `timeout_s`, and ConfigurationRefused if the settings cannot work.
     """
     check_settings(settings)
     if is_stopped(settings.state_dir):

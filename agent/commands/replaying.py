@@ -1,4 +1,5 @@
-"""`skidway agent replay` and `replayed`: sends repaired lines once, and counts rejected lines.
+"""`skidway agent replay` sends each repaired line once; `skidway agent replayed` counts rejected
+and replayed lines.
 
     <state.dir>/replay/<topic>/<time>-<random>.replay    tailed by the agent (parsing.replayed)
 
@@ -37,7 +38,9 @@ from skidway.schemas.client import RegistryClient
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
 
 INPUT_BYTES_MAX: Final = 256 << 20
-"""If a file of repaired lines is larger, the command refuses it, and people must divide it."""
+"""If a file of repaired lines is larger than this, the command refuses it, and people must divide
+it.
+"""
 
 UNFIT_SHOWN_MAX: Final = 3
 
@@ -52,8 +55,9 @@ class NotReplayed(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a call of the command did. lines: by topic, how many lines it replayed. before: how many
-    lines had been replayed before. unfit: how many of the replayed lines will be rejected again.
+    """The result of a call of the command. lines: by topic, how many lines it replayed. before: how
+    many lines had been replayed before. unfit: how many of the replayed lines will be rejected
+    again.
     """
 
     lines: dict[str, int]
@@ -62,9 +66,9 @@ class Replayed:
 
 
 def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replayed:
-    """Replays repaired lines. If it raises SkidwayError, it has replayed no line, with one
-    exception: if the disk fails after the file of one topic was written, the lines of this topic
-    are replayed.
+    """Replays repaired lines. If this function raises SkidwayError, it has replayed no line, with
+    one exception: if the disk fails after the file of one topic was written, the lines of this
+    topic are replayed.
 
     also_unfit: whether to replay lines that the source would reject again.
     """
@@ -140,9 +144,9 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
 
 
 def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
-    """By reason: how many lines of a topic were rejected, how many of these are replayed lines that
-    were rejected again, how many were replayed, and how many were not replayed. Raises
-    SkidwayError, KafkaError.
+    """One entry for each reason for which lines of a topic were rejected: how many lines were
+    rejected, how many of these are replayed lines that were rejected again, how many were replayed,
+    and how many were not replayed. Raises SkidwayError, KafkaError.
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}
@@ -194,8 +198,8 @@ def _envelope(text: str, number: int) -> Envelope:
 
 
 def _encoded(given: Envelope, encoding: str) -> Envelope:
-    """The envelope with its line in the encoding of the source. So the parser makes the same row
-    from it as from a line in a file of the source.
+    """The envelope (a repaired line with its origin), with the line in the encoding of the source.
+    So the parser makes the same row from it as from a line in a file of the source.
     """
     which = f"the line of {given.path} at byte {given.key[2]}"
     if encoding == UTF_16 and not given.is_text and not has_order(given.line):
@@ -232,7 +236,7 @@ def _source_of(settings: AgentSettings, topic: str) -> ReplaySource:
 def _unfit(
     settings: AgentSettings, source: ReplaySource, envelopes: Sequence[Envelope]
 ) -> Iterator[str]:
-    """Says which lines the source would reject again."""
+    """One sentence for each repaired line that the source would reject again."""
     registry = RegistryClient(
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )
@@ -246,7 +250,8 @@ def _unfit(
 
 
 def _parts(envelopes: Sequence[Envelope]) -> Iterator[list[Envelope]]:
-    """Divides envelopes into parts that an agent can read at once."""
+    """Divides envelopes (repaired lines with their origins) into parts, each small enough
+    (READ_BYTES) that an agent reads it at once."""
     part: list[Envelope] = []
     size = 0
     for each in envelopes:
@@ -274,8 +279,8 @@ def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
 
 
 def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
-    """If root runs the command, makes the agent's user the owner of the new file and its
-    directories, because the agent has to read the file.
+    """If root runs the command, makes the agent's user (the owner of `state_dir`) the owner of
+    these paths, the new file and its directories, because the agent has to read the file.
     """
     owner = state_dir.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:

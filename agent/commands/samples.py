@@ -1,8 +1,9 @@
 """Reads the first lines of a file for `guess`, and finds out their encoding.
 
-`guess` looks at texts in UTF-8. If the file's lines are in another encoding, they are decoded, and
-every proposal gets the setting `encoding`. If some lines are not UTF-8, and the text does not look
-like windows-1252 either, every proposal gets `on_error: replace`, so that no line is rejected.
+`guess` looks at texts in UTF-8. If the file's lines are in another encoding, this module converts
+them to UTF-8, and every proposal gets the setting `encoding`. If some lines are not UTF-8, and the
+text does not look like windows-1252 either, every proposal gets `on_error: replace`, so that no
+line is rejected.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""Of the lines that are not ASCII, some may be UTF-8 and some not. If more than this share is
-UTF-8, the file has lines in two encodings."""
+"""Of the lines that are not ASCII, some may be UTF-8 and some not. If more than this share of them
+is UTF-8, the file has lines in two encodings.
+"""
 
 TOPIC_CHARACTERS_MAX: Final = 100
 
@@ -119,17 +121,18 @@ class Sample:
         )
 
     def source(self, **settings: Any) -> SourceSettings:
-        """A source for this file."""
+        """A source for this file, with these settings."""
         return SourceSettings(topic=self.topic, paths=self.paths, **self.more, **settings)
 
     def block(self, **settings: Any) -> dict[str, Any]:
-        """A source for this file, as in agent.yml."""
+        """A source for this file, with these settings, in the form of agent.yml."""
         return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
 
 
 def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
-    """Reads a file. encoding: how its lines are encoded; None if nobody knows. Raises SkidwayError
-    if the file cannot be read or is empty.
+    """Reads the first MiB of a file. lines_max: how many lines the sample has. encoding: how the
+    lines are encoded; None if this function has to find it out. Raises SkidwayError if the file
+    cannot be read or is empty.
     """
     known = specs(SourceSettings)["encoding"].shape.choices
     if encoding is not None and encoding not in known:
@@ -205,8 +208,8 @@ def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
 
 
 def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:
-    """The settings for the encoding of texts; none if all of them are UTF-8. is_json: whether the
-    runtime wrote the texts as JSON, which is always UTF-8.
+    """The settings for the encoding of texts (`encoding` or `on_error`); empty if all texts are
+    UTF-8. is_json: whether the runtime wrote the texts as JSON, which is always UTF-8.
     """
     foreign = [text for text in texts if not text.isascii()]
     odd = [text for text in foreign if _decoded(text, UTF_8) is None]

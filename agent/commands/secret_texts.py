@@ -16,7 +16,7 @@ import pyarrow as pa
 from skidway.agent.shaping.kinds import KINDS, is_card
 
 LOOKED_AT_MAX: Final = 200
-"""`guess` looks at no more rows."""
+"""`guess` looks at no more than this many rows."""
 
 CARDS_LEAST: Final = 0.5
 """If at least this share of the numbers with the length and the prefix of a card has a correct
@@ -35,8 +35,8 @@ _ISSUERS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The secrets that rows contain. rules: for each field with secrets, a rule for `shape` that
-    masks them. notes: sentences about numbers that are probably not cards.
+    """The secrets that rows contain. rules: for each field with secrets, a rule for the setting
+    `shape` that masks these secrets. notes: sentences about numbers that are probably not cards.
     """
 
     rules: list[str]
@@ -61,8 +61,8 @@ def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
 
 def _about_numbers(field: str, texts: Sequence[str]) -> str | None:
     """A sentence that says why the numbers in texts are probably not cards; None if they may be
-    cards. Only numbers with the prefix and length of a card network decide. So a few cards are
-    found among many other numbers.
+    cards. Only numbers with the prefix and length of a card network count for this decision. So a
+    few cards are found even among many numbers of other kinds.
     """
     numbers = [re.sub("[ -]", "", each) for text in texts for each in _NUMBERS.findall(text)]
     of_networks = [each for each in numbers if _ISSUERS.fullmatch(each)]

@@ -64,10 +64,10 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables that `show` prints for people: one of the files, and one of the files' ranges
-    that were declared lost or uncertain. Ids are written as in the audit's sentences. If the end of
-    a declared range is unknown, the file's sum says "or more". If several file ids have the same
-    path, the path is followed by what distinguishes them.
+    """The two tables that the command prints for people: one of the files, and one of the files'
+    ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written as in
+    the audit's sentences. If the end of a declared range is unknown, the file's sum says "or more".
+    If several file ids have the same path, the path is followed by what distinguishes them.
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -85,8 +85,9 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 def entries(
     files: Sequence[TrackedFile], promised: Mapping[int, int], host: Host
 ) -> list[dict[str, Any]]:
-    """Returns the list, in the order in which the file ids began. distinction: what distinguishes a
-    file id from others with the same path; empty if there are no others.
+    """Returns the list of entries, one for each file id, in the order in which the file ids began.
+    Each entry also has `distinction`: what distinguishes the file id from other file ids with the
+    same path; empty if no other file id has this path.
     """
     found = [entry(file, promised, host) for file in files]
     count = Counter(each["path"] for each in found)
@@ -100,8 +101,8 @@ def entries(
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """Returns one entry of the list. `bytes` is the length of the file for which the file id
-    stands. For an open file, it is computed from the file's present size on the host.
+    """Returns the entry of one file id. `bytes` is the length of the file that the file id names.
+    For an open file, `bytes` is computed from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
@@ -154,8 +155,9 @@ def _distinction(tracked: TrackedFile, host: Host, *, is_newest: bool) -> str:
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A declared range, described as in the audit. end: None if the end is unknown. path: None for
-    files that never got an id of their own; `reason` names these files.
+    """A declared range, described as in the audit. In the result, `end` is None if the end is
+    unknown, and `path` is None for files that never got an id of their own (then `reason` names
+    these files).
     """
     return {
         "file": loss.file,
@@ -173,9 +175,10 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     StateRefused.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
-    operator needs a new epoch after audit messages of the previous epoch were lost with their
-    topic, because in that epoch no later bucket could be proven complete. If the state is an older
-    copy, the agent notices this at its next start (agent.state.renewal).
+    operator needs a new epoch after the topic of the audit messages was lost with messages of the
+    previous epoch. Without these messages, the audit can prove no later bucket of the previous
+    epoch complete. If the state is an older copy, the agent notices this at its next start
+    (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -199,9 +202,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 
 def give_up(directory: Path, topic: str) -> str:
-    """Gives up the bytes that are promised to a topic but not yet acknowledged. After that, the
-    agent can start although the topic was deleted and made again. Returns a sentence for the
-    operator. Raises StateRefused.
+    """Gives up the bytes whose records the agent intended to send to a topic, but which no broker
+    has acknowledged. After that, the agent can start although the topic was deleted and made again.
+    Returns a sentence for the operator. Raises StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -221,10 +224,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe sends records to the topic, and returns these intents. The
-    agent sends none of them again unchanged. If the topic was not made again, the agent later asks
-    the brokers which records of these intents arrived, and sends the missing records with the
-    present settings of the intents' files.
+    """Gives up the intents (promised byte ranges) whose records can go to the topic, and returns
+    these intents. The agent sends none of them again unchanged. If the topic was not made again,
+    the agent later asks the brokers which records of these intents arrived, and sends the missing
+    records with the present settings of the intents' files.
     """
     recipes = state.recipes()
     found = []
@@ -240,16 +243,16 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now. If the file is not found, returns the position up to which its bytes
-    were promised.
+    """The file's size now. If the file is not found, returns the position up to which the agent has
+    promised (in its intents) to deliver the file's bytes.
     """
     found = _found_on_host(tracked, host)
     return tracked.promised if found is None else max(found.size, tracked.promised)
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:
-    """The file, found by its key in its directory, perhaps at another path; None if it is not
-    there.
+    """The file, found by its key (device and inode) in its directory, perhaps under another name;
+    None if the directory does not have it.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

@@ -72,8 +72,8 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
 
 
 def render(made: Preview, limit: int) -> str:
-    """The first rows, rejects and filtered records as a text for people. limit: how many of them
-    are shown.
+    """The rows, rejects and filtered records as a text for people, in the order of the file. limit:
+    how many of them, together, are shown.
     """
     lines = []
     results = made.document()
@@ -108,7 +108,9 @@ def as_lines(made: Preview) -> list[str]:
 
 
 def difference(made: Preview, expected: Sequence[str]) -> str | None:
-    """Says where the results differ from expected lines; None if they are the same."""
+    """A text that names the first difference between the lines that `as_lines` returns and the
+    expected lines; None if there is no difference. Raises SkidwayError if an expected line is not
+    JSON."""
     found = [_parsed(line) for line in as_lines(made)]
     wanted = [_parsed(line) for line in expected if line.strip()]
     for number, (one, other) in enumerate(zip(found, wanted, strict=False), 1):

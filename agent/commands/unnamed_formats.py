@@ -2,7 +2,7 @@
 and JSON objects after a prefix.
 
 Each function looks at the first lines of a log and returns the settings of a source, or None if the
-log does not look like that. `guessing` tries the settings.
+log is not in the format that the function recognizes. The module `guessing` tries the settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
 
 LOOKED_AT_MAX: Final = 200
-"""How many lines the functions look at."""
+"""The functions look at no more than this many lines."""
 
 SHARE_LEAST: Final = 0.8
 """A log counts as values with a delimiter, as pairs, or as JSON objects after a prefix, if at least
@@ -27,7 +27,8 @@ this share of its lines looks like that.
 """
 
 MIXED_LEAST: Final = 0.2
-"""If fewer lines have JSON objects after a prefix, the objects are a part of their messages."""
+"""If a smaller share of the lines has a JSON object after a prefix, `guess` takes these objects for
+a part of the messages."""
 
 COLUMNS_LEAST: Final = 3
 PAIRS_LEAST: Final = 2
@@ -62,8 +63,9 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
         is_regular = lines_of_count >= SHARE_LEAST * len(lines)
-        # Prefer a delimiter that also cuts the first line: if that line is a header, it contains no
-        # decimal commas, which could look like delimiters in other lines.
+        # Prefer a delimiter that cuts the first line into as many values as the other lines: if the
+        # first line is a header, it contains no decimal commas, which could look like delimiters in
+        # other lines.
         found = len(cut[0]) == count if cut else False, count, delimiter
         if count >= COLUMNS_LEAST and is_regular and (best is None or found[:2] > best[:2]):
             best = found
@@ -82,7 +84,7 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
     """Settings for key=value pairs. A log has such pairs if nearly every line has at least
-    PAIRS_LEAST pairs, and not more other words than pairs.
+    PAIRS_LEAST pairs, and no more words without `=` than pairs.
     """
     keys: Counter[str] = Counter()
     good = 0
@@ -110,7 +112,7 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
 def as_prefixed_json(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Several proposals of settings for JSON objects after a prefix, each with a description of the
     lines, the most exact one first. Empty if the log does not have such objects. If many lines have
-    other text in place of an object, the proposals have a group for this text, too.
+    other text in place of an object, the patterns of the proposals also have a group for this text.
     """
     lines = texts[:LOOKED_AT_MAX]
     good = sum(_has_object(line) for line in lines)
@@ -139,9 +141,9 @@ def _has_object(line: str) -> bool:
 
 
 def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
-    """The settings with the names of the columns. header: the first line; None if it is no row. If
-    it looks like a header, the names are those in this line; otherwise `column_1`, `column_2` and
-    so on.
+    """The settings with the names of the columns. If the first line looks like a header, it gives
+    the names; otherwise the names are `column_1`, `column_2` and so on. header: the text of the
+    first line; None if the first line cannot be a header.
     """
     texts = first[:-1] if first[-1] == "" else first  # a line may end with a delimiter
     is_header = header is not None and all(

@@ -126,8 +126,8 @@ FORMS: Final = (
     ),
     *_day_first(_YEARLESS, _NO_ZONE),
 )
-"""Times with a day. The first form that fits wins. So forms with a zone come before the same forms
-without one, and times without a year come last.
+"""The forms of times with a day. `guess` takes the first form that fits. So forms with a zone come
+before the same forms without a zone, and forms without a year come last.
 """
 
 _EPOCHS: Final = (
@@ -137,8 +137,8 @@ _EPOCHS: Final = (
         for name, digits in (("epoch_ms", 11), ("epoch_us", 14), ("epoch_ns", 17))
     ),
 )
-"""Times as numbers of seconds, milliseconds and so on since 1970. They are from 2014 to 2033,
-so that `guess` mistakes few other numbers with as many digits for times."""
+"""Times as numbers of seconds, milliseconds and so on since 1970. Only times from 2014 to 2033
+match, so that `guess` mistakes few other numbers with as many digits for times."""
 
 _DAYS: Final = tuple(Form(date, dates) for date, dates in _DATES)
 _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
@@ -146,7 +146,7 @@ _CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
 
 def of_columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
     """The setting `timestamp` for rows of values: the first column whose values are all times, or a
-    column of days followed by a column of times of day. None if there are none.
+    column of days followed by a column of times of day. None if there are no such columns.
     """
     values = [[row[place] for row in rows] for place in range(len(columns))]
     for name, texts in zip(columns, values, strict=True):
@@ -168,7 +168,8 @@ def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None
 
 def of_value(values: Sequence[object]) -> str | None:
     """The format of the times in a member of JSON objects; None if its values are no times. If not
-    all values are times, the first value decides. values: without null.
+    all values are times, the format of the first value is returned. values: the member's values
+    without null.
     """
     texts = [x if isinstance(x, str) else repr(x) for x in values if type(x) in (str, int, float)]
     if not texts or len(texts) < len(values):
@@ -178,7 +179,7 @@ def of_value(values: Sequence[object]) -> str | None:
 
 
 def names_zone(format_: str, texts: Sequence[str]) -> bool:
-    """Whether times say their zone. texts: some of the times."""
+    """Whether times in this format name their zone. texts: some of these times, as in the log."""
     if format_ == "rfc3339":
         return all(re.search(_ZONE + "$", text) for text in texts)
     return format_ in EPOCHS or "%z" in format_ or any(word in format_ for word in _WORDS)
@@ -199,8 +200,8 @@ a number.
 
 def leading(texts: Sequence[str]) -> tuple[Form, str] | None:
     """Finds times with which the lines of a log begin. Returns the form of the times, and the
-    format that reads them; None if the first line does not begin with a time. Lines of a stack
-    trace have no time.
+    format that reads them; None if the first line does not begin with a time. Later lines without a
+    time, such as those of a stack trace, do not matter.
     """
     return _times(texts, r"\[?", r"(?![\d:])", (*FORMS, *_EPOCHS))
 
@@ -209,7 +210,7 @@ def _times(
     texts: Sequence[str], before: str, after: str, forms: Sequence[Form] = FORMS
 ) -> tuple[Form, str] | None:
     """The form of the times in the lines, and the format that reads them. before, after: regular
-    expressions for what is around a time."""
+    expressions for the text before and after a time."""
     for form in forms if texts else ():
         pattern = _compiled(f"{before}({form.pattern}){after}")
         if pattern.match(texts[0]):

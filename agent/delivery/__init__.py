@@ -4,7 +4,7 @@ crash.
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused
     replay      promises of the last process, sent again unchanged
-    evidence    the bytes of an intent (a promise), if they are those that were promised
+    evidence    the bytes of an intent (a promise), if they are still the promised bytes
     inquiry     promises that cannot be sent again: read back from the brokers, then acknowledged,
                 sent, or set apart (declared lost or uncertain)
     refused     records that a broker refuses: read back, then counted or set apart

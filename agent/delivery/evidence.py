@@ -13,8 +13,9 @@ from skidway.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """data: the intent's bytes, or the head of an over-long line. prefix_crc: the CRC of all bytes
-    of the file before the intent's end. tail: the last GUARD_BYTES of those bytes.
+    """What was read to prove an intent's bytes. data: the intent's bytes, or the head of an
+    over-long line. prefix_crc: the CRC of all bytes of the file before the intent's end. tail: the
+    last GUARD_BYTES of those bytes.
     """
 
     data: bytes
@@ -23,11 +24,11 @@ class Evidence:
 
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-    """The intent's bytes; None if they were changed or cut off. Raises Moved if the file is not
-    where it was at the last look, and OSError if the bytes cannot be read right now.
+    """The intent's bytes; None if they were changed or cut off. Raises Moved if the file is not at
+    the path where the agent last saw it, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
-        return None  # the bytes before the intent may have changed
+        return None  # the file is not proven up to the intent's first byte
     handle = handles.get(tracked)
     if intent.length > READ_BYTES:
         return _long(handle, intent, tracked.read_crc)
@@ -39,7 +40,8 @@ def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evid
 
 
 def _long(handle: Handle, intent: Intent, before: int) -> Evidence | None:
-    """Reads an over-long line piece by piece, and keeps only its head."""
+    """Reads an over-long line piece by piece, and keeps only its head. None if its bytes were
+    changed or cut off. before: the CRC of the bytes before the line."""
     crc, prefix_crc, at = 0, before, intent.first
     head = tail = b""
     while at < intent.end:

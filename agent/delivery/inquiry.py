@@ -1,5 +1,6 @@
-"""Handles intents that cannot be sent again unchanged. Finds out which of their records the brokers
-have, and then decides about the missing records.
+"""Handles intents that cannot be sent again unchanged. An intent is a promised byte range of a
+file, with the recipe by which its bytes become records. The module finds out which records of the
+intents the brokers have, and then decides about the missing records.
 
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
@@ -68,19 +69,20 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""One search looks for the records of at most this many bytes of files, because it keeps the
-records that it finds in memory.
+"""One search looks for the records of about this many bytes of files, because the search keeps in
+memory all records that it finds.
 """
 
 TURN_INTENTS = 200
-"""The most intents about which one turn decides."""
+"""In one turn of the agent's loop, the inquiry decides about at most this many intents."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent whose records are looked for. recipe: the recipe by which the intent was sent. If
-    that recipe is unknown, `recipe` is the present recipe of the intent's file, or None if the
-    file's topic is gone.
+    """An intent whose records are looked for. reason: why the intent cannot be sent again
+    unchanged. reach: the partitions that may have its records. recipe: the recipe by which the
+    intent was sent. If that recipe is unknown, `recipe` is the present recipe of the intent's file,
+    or None if the file's topic is gone.
     """
 
     intent: Intent
@@ -91,8 +93,9 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: the reading that sends the part. certainty: lost or
-    uncertain, if the part is declared with a reason. If both are None, the part arrived.
+    """What the agent does with a part of an intent. sending: the reading (intent and bytes) with
+    which the part is sent; None if it is not sent. certainty: whether the part is declared lost or
+    uncertain, for `reason`; None if it is not declared. If both are None, the part has arrived.
     """
 
     part: Part
@@ -118,8 +121,8 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # There are eight arguments, because a decision about an intent changes files, presses and
-        # progress.
+        # There are eight arguments, because a decision about an intent changes the objects that own
+        # files, recipes and the progress of partitions.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -146,7 +149,8 @@ class Inquiry:
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn should begin at once."""
+        """Whether the search has new results, so that the agent's loop should begin its next turn
+        at once."""
         return self._search.has_news
 
     def has(self, file: int) -> bool:
@@ -154,7 +158,8 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that cannot be sent again unchanged. The intents of a file must come
+        """Takes over an intent that cannot be sent again unchanged for this reason. recipe: the
+        recipe by which the intent was sent; None if it is unknown. The intents of a file must come
         in the order of the file's bytes.
         """
         if recipe is not None:
@@ -166,14 +171,15 @@ class Inquiry:
         self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
 
     def turn(self, now: float) -> None:
-        """Processes the responses that have arrived from brokers, without waiting for more."""
+        """Processes the responses that have arrived from brokers, without waiting for more
+        responses. Begins a search if none is under way and an intent waits for one."""
         if not self._searching and self._asked:
             self._begin(now)
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides about each intent as soon as the search has found enough, and returns the parts
-        that are sent.
+        """Decides about each intent as soon as the search has found enough for this, and returns
+        the parts that have to be sent.
         """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
@@ -228,7 +234,8 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions whose brokers send nothing, and for how long (s)."""
+        """The partitions whose brokers send no responses to the search, and for how long (s) they
+        have sent none."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
@@ -257,8 +264,9 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now. None if the present id of the file's topic is
-        missing, or differs from the announced id.
+        """The recipe by which the agent now sends bytes of the file. None if no source has the
+        file, or if the topic's id is not known or is no longer the id that the file's announcement
+        names.
         """
         if tracked.source is None:
             return None
@@ -275,8 +283,9 @@ class Inquiry:
     # --- deciding -------------------------------------------------------------------------------
 
     def _decide(self, asked: _Asked) -> list[Taken]:
-        """Adds a flight for every part of an intent, that is, a byte range that the checkpoint has
-        still to pass. Returns the parts that are sent. May raise OSError.
+        """Adds a flight for every part of an intent. (A flight is a byte range that the checkpoint
+        still has to pass.) Returns the parts that have to be sent. Raises OSError if the file
+        cannot be read now.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -286,10 +295,10 @@ class Inquiry:
         if intent.file not in self._records or self._records[intent.file][0] != news:
             self._records[intent.file] = news, found.records(intent.file)
         parts = divide(intent, self._records[intent.file][1])
-        if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
+        if len(parts) > 1 and intent.length > READ_BYTES:  # an over-long line has only one record
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the tracker looks at the file again before a read
+            tracked.verified = False  # so the tracker checks the file before the next read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
@@ -301,7 +310,7 @@ class Inquiry:
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
         """The intent's bytes; None if they are gone. Raises OSError if the file cannot be read now,
-        for example because it was renamed twice since the last look.
+        for example because it was renamed again while the agent searched for it.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -320,7 +329,8 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """The verdict on each part, or on each piece of a part, in the order of the bytes."""
+        """The verdict on each part of an intent, or on each piece of a missing part, in the order
+        of the bytes."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         certainty, finding = self._search.verdict(asked.reach)
@@ -351,8 +361,8 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """The pieces of missing parts, each with its reading, or with the reason why it cannot be
-        sent.
+        """The pieces of missing parts, each with the reading that sends it, or with the reason (a
+        text) why it cannot be sent.
         """
         recipe = self._sendable(asked, tracked)
         if recipe is None:
@@ -377,8 +387,9 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which missing records are sent: the intent's settings with the present
-        program, or else the file's present settings. None if the present program can use neither.
+        """The recipe by which missing records are sent: the intent's settings with the versions of
+        the present program, or else the file's present settings. None if the present program can
+        use neither of these settings.
         """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
@@ -398,7 +409,8 @@ class Inquiry:
         return tracked.reading(intent, data)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """The positions of the records that readers of the logs would drop as repeats."""
+        """The positions of those records in the readings that readers of the logs would drop as
+        repeats, because the partition has later records of the file."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
@@ -418,8 +430,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Adds a flight for a part, after the flights of the file's earlier bytes. Returns the part
-        if it is sent.
+        """Adds a flight (a byte range that the checkpoint still has to pass) for a part, after the
+        flights of the file's earlier bytes. Returns the part if it has to be sent, else None.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -447,7 +459,8 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part: `whole` itself, or a new intent that replaces `whole`."""
+        """The intent of a part: `whole` itself if the part is the whole intent, or else a new
+        intent. The new intents of all parts together replace `whole`."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
@@ -468,7 +481,8 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """The positions at which the present program begins and ends records."""
+    """The positions, in the range of an intent, at which the present program begins and ends
+    records."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))
@@ -482,7 +496,8 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; returns the checkpoint at the part's end."""
+    """Moves the file's read position past a part of the intent `whole`. Returns the checkpoint at
+    the part's end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

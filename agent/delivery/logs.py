@@ -18,14 +18,14 @@ from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 RESPONSE_BYTES = 1 << 20
-"""The most bytes of one fetch response from each leader. Each response is decoded within one
-turn.
+"""The most bytes of one fetch response from each leader. The agent decodes each response within one
+turn of its loop.
 """
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. It receives the responses while the
-    producer's client waits for responses of its own.
+    """Implements `skidway.agent.delivery.search.Logs`. Its fetch responses arrive while the
+    producer's client waits for its own responses, because both use the same connections.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
@@ -42,8 +42,8 @@ class FetchedLogs:
             self._fetcher.seek(tp, floor)
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """Returns the rows that have arrived, and a hole for each part of a log that cannot be
-        read.
+        """Returns the rows (records) that have arrived, and a hole for each part of a log that
+        cannot be read.
         """
         news: list[Rows | Hole] = []
         try:
@@ -61,7 +61,8 @@ class FetchedLogs:
         return news
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks. Later responses bring new high watermarks."""
+        """Forgets the high watermarks of the partitions, so that `read_up` waits for the new high
+        watermarks in later responses."""
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 
@@ -81,7 +82,9 @@ class FetchedLogs:
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """Handles a log that begins after the requested offset, or ends before that offset."""
+        """Handles a log that begins after the requested offset, or ends before that offset. Returns
+        a hole for the missing offsets; an empty list if nobody could be asked yet where the log
+        begins."""
         start = error.log_start_offset
         if start < 0:  # some brokers do not report where the log begins
             try:

@@ -1,12 +1,12 @@
-"""Owns the batches that are being sent. Hands the batches to the producer in order, and settles
-them when brokers acknowledge them. If the producer gives a batch back, sends it again; if a broker
-refuses a batch, halves it.
+"""Owns the batches that are being sent. Gives the batches to the producer in order, and notes for
+their flights (the intents that are being sent) that brokers acknowledged them. If the producer
+gives a batch back, sends it again; if a broker refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused, and the later batches that the producer gave back because
-of the refusal. A refused batch is halved until the refused record is alone. This record waits until
-the agent knows whether it arrived (agent.delivery.refused), and so does its flight, which is the
-intent that is being sent. The other records of the batches that came back are sent again in their
+of the refusal. A refused batch is halved until the refused record is alone. This record and its
+flight (the intent that is being sent) wait until the agent knows whether the record arrived
+(agent.delivery.refused). The other records of the batches that came back are sent again in their
 order. All copies of a record are equal. So readers that drop repeats get the same counts, however
 the records are divided into batches.
 """
@@ -35,8 +35,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The part of a producer that the agent needs. Tests and models implement this interface
-    too."""
+    """The methods of a producer that the agent needs. Tests and models implement this interface
+    too.
+    """
 
     @property
     def has_room(self) -> bool:
@@ -44,7 +45,8 @@ class Sink(Protocol):
         ...
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch; raises BufferFull."""
+        """Queues a batch for sending. The batch's delivery (its result) will have this token.
+        Raises BufferFull if the producer accepts no further batch now."""
         ...
 
 
@@ -93,12 +95,13 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record. The record stays in its flight's outcome."""
+        """Notes that the brokers have the record, so the flight no longer waits for it. The record
+        stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
-        """Moves the record's bytes in its flight from acknowledged or rejected to lost or
-        uncertain.
+        """Counts the record's bytes in its flight as lost or uncertain, and no longer as
+        acknowledged or rejected.
         """
         flight, outcome = self.flight, self.flight.outcome
         assert outcome is not None
@@ -118,7 +121,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A batch that was just handed to the producer. From now on a broker may have the batch.
+    """A batch that was just given to the producer. From now on a broker may have the batch.
     intents: the sequence numbers of the intents that have records in the batch.
     """
 
@@ -128,8 +131,9 @@ class Departure:
 
 @dataclass(slots=True)
 class Settled:
-    """The result of a round of deliveries: the last acknowledged offset of each partition, and the
-    refusals.
+    """What a call of `settle` found in its deliveries. offsets: the last acknowledged offset of
+    each partition. refusals: the single records that a broker refused. acknowledged: how many
+    batches were acknowledged.
     """
 
     offsets: dict[TopicPartition, int]
@@ -138,7 +142,9 @@ class Settled:
 
 
 class Outbound:
-    """Owns every parcel from the moment its batch is made until the parcel is settled."""
+    """Owns every parcel from the moment its batch is made until the brokers have acknowledged or
+    refused the batch.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -170,8 +176,8 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Hands as many batches to the producer as it accepts, and returns a departure for each
-        batch."""
+        """Gives the producer as many batches as it accepts, and returns a departure for each of
+        these batches."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
@@ -185,8 +191,9 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Puts parcels that came back at the head of the queue, in
-        their order.
+        """Notes the result of each delivery (the producer's answer about one batch). Puts the
+        parcels that the producer gave back, and the halves of refused parcels, at the head of the
+        queue, in their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []
@@ -208,8 +215,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """Returns the parcel's halves. If the parcel has only one record, makes the record a
-        refusal, and returns an empty list.
+        """Returns the halves of a refused parcel. If the parcel has only one record, adds a refusal
+        of this record to `settled`, and returns an empty list.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
@@ -228,8 +235,8 @@ def _land(parcel: Parcel) -> None:
 
 
 def _halves(parcel: Parcel) -> list[Parcel]:
-    """Divides a batch into two batches with the same records. Each flight waits for the halves that
-    contain its records.
+    """Divides a batch into two batches that together have the same records. Each flight waits for
+    the halves that contain its records.
     """
     rows = decode(memoryview(seal(parcel.encoded)))
     assert rows.origins is not None

@@ -1,6 +1,6 @@
-"""Makes batches of promised readings. A recipe is all that decides which records the bytes become,
-and a press is a compiled recipe. This module stores the recipes, and a press for each recipe in
-use.
+"""Makes batches of readings. A reading is a promised byte range (intent) with its bytes. A recipe
+is everything that decides which records are made from the bytes, and a press is a compiled recipe.
+This module stores the recipes, and a press for each recipe in use.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from skidway.kafka.types import TopicPartition
 PRESSES_MAX = 64
 
 TOGETHER_BYTES = READ_BYTES
-"""The limit for the readings that are pressed together, in bytes. (The press needs much memory for
-each line that it rejects.)
+"""The limit for the bytes of the readings of which one call of a press makes batches. (The press
+needs much memory for each line that it rejects.)
 """
 
 
@@ -51,9 +51,10 @@ class Presses:
         kept: set[bytes],
         rejections: Rejections,
     ) -> None:
-        """kept: the fingerprints of the recipes that are durable, because intents name them."""
-        # There are seven arguments, because some are what every press needs, and the others say
-        # what is durable already.
+        """kept: the fingerprints of those recipes that the state already contains, because intents
+        name them."""
+        # There are seven arguments: every press needs some of them, and the others (recipes, kept)
+        # say what the state already contains.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -70,7 +71,8 @@ class Presses:
             self._presses.clear()
 
     def recipe(self, fingerprint: bytes) -> Recipe | None:
-        """The recipe with this fingerprint, if `learn` added it or a durable intent names it."""
+        """The recipe with this fingerprint, if `learn` added it or a durable intent names it;
+        otherwise None."""
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
@@ -78,8 +80,8 @@ class Presses:
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Sequence[Taken]) -> None:
-        """Writes the intents of new readings, with the recipes that these intents name, and with
-        the labels that begin with them.
+        """Writes the intents of new readings into the transaction, with the recipes that these
+        intents name, and with the labels that apply from the first byte of a new reading on.
         """
         new = [one.reading.intent for one in taken if one.is_new]
         for fingerprint in {intent.recipe for intent in new} - self._kept:
@@ -89,8 +91,9 @@ class Presses:
         changes.put_labels(one.tracked for one in taken if one.is_new and _begins_labels(one))
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """Marks intents. After a crash, the agent asks the brokers for the records of a marked
-        intent before it sends any part of the intent again.
+        """Marks intents of which a broker refused a record. After a crash, the agent asks the
+        brokers which records of a marked intent they have, before it sends any part of the intent
+        again.
         """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
@@ -110,8 +113,8 @@ class Presses:
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
-        """Says to which partitions the records of readings would go: for each batch, its partition
-        and the positions of its records.
+        """Finds the partitions to which the records of these readings would go. Yields, for each
+        batch, its partition and the positions of its records in the file.
         """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
@@ -121,7 +124,8 @@ class Presses:
             yield batch.tp, origins.first
 
     def records(self, recipe: Recipe, readings: Sequence[Reading]) -> list[RangeRecords]:
-        """The records of readings, exactly as they are sent. Nothing is sent."""
+        """The records that are made of these readings, exactly as the agent sends them. This method
+        sends nothing."""
         press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
         pressed = press.press(self._agent, readings, sources, self._bucket_ms)
         found = []
@@ -134,11 +138,13 @@ class Presses:
         return found
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
-        """The outcome of those records of a file that were found in the recipe's topics."""
+        """The outcome (bytes and counts) of these records of a file, which were found in the
+        recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
-        """Makes batches of durable readings."""
+        """Makes batches of readings whose intents are durable, and gives the batches to
+        `outbound`."""
         for group in _groups(taken):
             press = self._press_of(group[0].reading.intent.recipe)
             recipe = press.recipe
@@ -173,9 +179,9 @@ def _begins_labels(one: Taken) -> bool:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Groups neighbouring readings that have the same recipe and moment of reading, and at most
-    TOGETHER_BYTES. The readings of a group are pressed into batches together. An over-long line is
-    a group of its own.
+    """Groups neighbouring readings that have the same recipe and the same moment of reading. A
+    group has at most TOGETHER_BYTES, and one call of the press makes the batches of the whole
+    group. An over-long line is a group of its own.
     """
     group: list[Taken] = []
     size = 0

@@ -12,8 +12,8 @@ example after the producer's id was lost. To find the records of intents in a pa
 agent reads from the partition's floor on:
 
     if all intents are passed, the floor is the offset after the last acknowledged offset
-    otherwise, take the moment at which the producer got the first batch of an intent that is not
-    passed yet: the floor is the offset after the last offset that was acknowledged by that moment
+    otherwise, the floor is the offset after the last offset that was acknowledged before the
+    producer got any batch of the intents that are not passed yet
 
 If an intent was made before the agent started, this process does not know where the intent's
 records are. So no floor moves until the checkpoint has passed all such intents.
@@ -133,7 +133,7 @@ class Progress:
 
 class Passed:
     """What one checkpoint passed: the flights, their intents, the counts of their records, and the
-    files, each with the position that it had before.
+    files, each with the position that it had before the checkpoint.
     """
 
     def __init__(self) -> None:

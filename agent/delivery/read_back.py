@@ -36,7 +36,7 @@ from skidway.kafka.types import TopicPartition
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Columns = tuple[Int64s, Int64s, Int64s]
-"""First bytes, ends and times of records."""
+"""For each record: the position of its first byte, its end, and its time (ms)."""
 
 ROWS_MIN = 100_000
 """When `Found` has this many records of a file in one partition, it drops the repeats among them.
@@ -56,7 +56,7 @@ class Rows:
 
 
 class Fate(Enum):
-    """What became of bytes that were promised."""
+    """What became of the bytes of an intent."""
 
     ARRIVED = auto()
     MISSING = auto()
@@ -162,7 +162,7 @@ class Found:
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
-        """intents: in the order in which they were promised."""
+        """intents: in the order in which they were made."""
         self._agent = agent
         self._intents = list(intents)
         self._length = sum(intent.length for intent in intents)

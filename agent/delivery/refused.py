@@ -9,15 +9,16 @@ otherwise declares the record lost or uncertain.
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if readers of the log keep it. Readers drop a
-record that follows later records of its file. A record is in such a place if its attempt arrived
-late.
+record that follows later records of its file. If an attempt arrives late, its record may follow
+such later records.
 
-A refused record's intent waits until the agent knows what became of the record. The records after
-the refused record wait only for the transaction that marks this intent. Without the mark, the agent
-would send the refused record again after a crash. The record would then follow later records, and
-readers would drop it. The agent declares a record lost or uncertain only in the transaction in
-which the checkpoint passes the intent. If the agent crashes before that transaction, it looks for
-the record again, and may send the record again. This time, the broker may accept it.
+The checkpoint passes a refused record's intent only when the agent knows what became of the record.
+The agent sends the records after the refused record as soon as a transaction has marked this
+intent. Without the mark, the agent would send the refused record again after a crash. The record
+would then follow later records, and readers would drop it. The agent declares a record lost or
+uncertain only in the transaction in which the checkpoint passes the intent. If the agent crashes
+before that transaction, it looks for the record again, and may send the record again. This time,
+the broker may accept it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Finds out which wanted records are kept by readers of the partitions. Does no I/O."""
+    """Finds out which of the wanted records readers of the partitions keep. Does no I/O."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent

@@ -1,8 +1,8 @@
-"""Replays the intents that were promised before the agent started. To replay an intent is to send
-its records again unchanged.
+"""Replays the intents that were made before the agent started. To replay an intent is to send its
+records again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
-promised them, this program refuses their settings, or an operator gave them up. The replay hands
+made the intents, this program refuses their settings, or an operator gave them up. The replay hands
 such an intent, and all later intents of its file, to the inquiry. The inquiry finds out which of
 their records the brokers have, before it declares bytes lost or uncertain. A file that cannot be
 opened right now is tried again later. Until then, its intents wait, and the file is not read.
@@ -59,7 +59,7 @@ class Replay:
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
-        """The next readings, in the order in which they were promised."""
+        """The next readings, in the order in which their intents were made."""
         if self._later and now >= self._later_at:
             self._waiting.extend(self._later)
             self._later = []

@@ -2,7 +2,7 @@
 turn. A partition's floor is an offset below which the partition has no wanted record.
 
     begin     the partitions that the intents can have reached, from their floors on
-    turn      takes what has arrived, never waits; over as soon as every byte was found
+    turn      takes what has arrived, never waits; ends the search as soon as every byte was found
     later     `wait_s` after the start of the process: asks for the high watermarks anew, reads up
               to them
 

@@ -1,6 +1,6 @@
 """Finds, recognises and reads the log files of the host.
 
-host           what the agent asks of the operating system; tests have a host of their own
+host           what the agent asks the operating system; tests replace it by a simulated host
 operating_system  implements `host` with the calls of this machine
 birth_times    when an inode was made; this shows whether a new file got a deleted file's inode
 patterns       which paths a source's patterns match

@@ -9,7 +9,8 @@ of `start_at` skips its bytes.
 A change of a pattern or of the topic skips no bytes either. If any earlier pattern matches a path,
 the agent has looked at this path before. So an unknown file at this path appeared later, for
 example after a rotation, and is read whole. An unknown rotated file of this path is read whole,
-too, if it changed after the last look; older ones were left unread before, so they are skipped.
+too, if it changed after the last look; older rotated files were left unread before, so they are
+skipped.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class FirstLooks:
         self._led: dict[str, set[str]] = {}
 
     def load(self, seen: Iterable[Looked], since: Mapping[str, int]) -> None:
-        """Takes over the patterns at which an earlier process has looked. since: by topic, the time
-        (ms) that counts as the time of its last look.
+        """Takes over the patterns at which an earlier process has looked. since: for each topic,
+        the time (ms) that counts as the time of the topic's last look.
         """
         self._seen.update({(topic, text): Pattern(text, left) for topic, text, left in seen})
         self._since = dict(since)
@@ -131,15 +132,16 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """The patterns that had their first look since the last call. A pattern also counts if it
-        had its first look since one of its exclusions was removed.
+        """The patterns that had their first look since the last call. A pattern is also returned
+        if, since the last call, the agent has looked for the first time at paths that the pattern
+        excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that leaves out only what both patterns exclude; their texts are the same."""
+    """A pattern that excludes only what both patterns exclude. Both have the same text."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 

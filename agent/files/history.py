@@ -260,8 +260,8 @@ class History:
         return same.plain is None or not look.lay_plain(same.plain)
 
     def _is_left_alone(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether the agent does not read the file: the file is older than the last look, or is a
-        copy of a file that the agent reads at that file's own path.
+        """Whether the agent does not read the file, because the file is old (see `_is_old`), or
+        because it is a copy of a file that the agent reads at that file's own path.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -282,8 +282,9 @@ class History:
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file existed at the last look, but was not the file at the path `base`. If that
-        file is still empty, the answer is no, because its program may still write to it.
+        """Whether a file is old: it has not changed since the last look, or it existed at the last
+        look but was not the file at the path `base`. An empty file that was at the path is not old,
+        because its program may still write to it.
         """
         since_ns = look.since_ms(index) * 1_000_000
         before = look.before.get(base)
@@ -330,8 +331,9 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """The unknown files of a directory that changed since the last look, and whose names do not
-        show from which path they come. Each look collects these files only once for a directory.
+        """Unknown files in a directory. They have changed since the last look, and their names do
+        not show from which path they come. Each look collects these files only once for a
+        directory.
         """
         known = look.others.get(directory)
         if known is not None:

@@ -180,7 +180,8 @@ class KnownFiles:
     def where(self, key: FileKey, born_ns: int | None) -> str:
         """The path at which a known file is now, in any directory; "" if unknown.
 
-        A file that was compressed is also found by the key and time of birth that it had before.
+        A file that was compressed is also found by the key and time of birth that it had before its
+        compression.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)

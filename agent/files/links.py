@@ -27,8 +27,8 @@ PLACES_MAX: Final = 5_000
 """
 
 ID_LENGTH_MIN: Final = 8
-"""If a directory's name is shorter than this, it is not removed from the names of the directory's
-files, because these names may contain it by chance.
+"""`_shape` removes the name of a directory from the names of its files only if the directory's name
+has at least this many characters. The names of files may contain a shorter name by chance.
 """
 
 
@@ -46,9 +46,9 @@ class Links:
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Yields each link that points into another directory now. With the link comes a list of
-        the files to which it may have pointed between the two looks, or None if these files cannot
-        be guessed.
+        """Yields each link that points into another directory now. Each link comes with a list of
+        the files to which it may have pointed between the two looks, or with None if the agent
+        cannot guess these files.
         """
         led = {}
         for path, found in lay.items():

@@ -62,10 +62,10 @@ class Place:
     lay: the files that were at the meant paths (the paths that a pattern matches).
     anchors: for each meant path without a file, the path's newest known file.
     unjudged: the members that the next look judges as if they were new.
-    restless: what the looks since then found; None if there were no such looks. Names were changing
-        during all of these looks.
-    unknown: the inodes of compressed files of which the agent does not know yet whether they
-        contain known files.
+    restless: what the later looks found, during which names were changing; None if there were no
+        later looks.
+    unknown: the inodes of compressed files. The agent does not know yet whether these files contain
+        known files.
     """
 
     changed_ns: int | None = None
@@ -88,7 +88,7 @@ class Moment:
     """The facts that are the same for all directories of one look.
 
     reborn: paths at which a new file has the inode of a known file. truncated: paths at which a
-    file was truncated; copies of its bytes may be beside it.
+    file was truncated; copies of the file's bytes may be beside the file.
     """
 
     sources: Sequence[TailedSource]

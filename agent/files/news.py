@@ -1,4 +1,4 @@
-"""Collects new file ids and losses. The tracker hands them to the loop, which writes them to the
+"""Collects new file ids and losses. The loop takes them from the tracker, and writes them to the
 state.
 """
 
@@ -16,8 +16,8 @@ from skidway.dataclass import dataclass
 
 @dataclass(slots=True)
 class News:
-    """What has changed since the last call of `take`. doubts: for each topic, how often, since the
-    agent started, it found that a file no longer has the bytes that were read.
+    """What has changed since the last call of `take`. doubts: for each topic, how often since its
+    start the agent has found that a file no longer has the bytes that were read.
     """
 
     born: list[TrackedFile] = field(default_factory=list)

@@ -66,9 +66,10 @@ _FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
-    """Implements `Host` for this machine. Owns what it last saw at each path, with the time at
-    which the inode had changed. As long as nothing changes, each look returns the same objects: an
-    agent that watches 20,000 quiet files makes and keeps no second description of them.
+    """Implements `Host` for this machine. Owns the file that it last saw at each path, and the time
+    of the inode's last change. As long as nothing changes, each look returns the same objects. So
+    an agent that watches 20,000 quiet files does not make and keep a second description of these
+    files.
     """
 
     def __init__(self) -> None:
@@ -175,7 +176,7 @@ class OperatingSystem:
         key = _key(status)
         if before is not None and before.key == key:
             key = before.key
-            # If a new file gets the inode, the time of the inode's change is another one.
+            # If a new file gets the inode, the time of the inode's change differs.
             if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
                 found = Found(path, key, size, status.st_mtime_ns, before.born_ns, real_path)
                 return before if found == before else self._note(found, status)
@@ -244,7 +245,7 @@ def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
 
 @lru_cache(64)
 def _shared(device: int) -> int:
-    """The same number as one object for all files of a device."""
+    """Returns the same object for each equal number, so that the files of a device share it."""
     return device
 
 

@@ -1,5 +1,5 @@
-"""Makes readings of tracked files, and treats all files fairly. A reading is the bytes that one
-intent promises.
+"""Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
+bytes.
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
 does not delay the other files. If there is room for more bytes in the turn, it reads again from the
@@ -32,12 +32,12 @@ from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFil
 from skidway.dataclass import dataclass
 
 TURN_BYTES = 2 << 20
-"""The most bytes of all files together that one turn promises. The last reading of the turn may
-exceed this limit.
+"""In one turn, the agent makes intents for at most this many bytes of all files together. The last
+reading of the turn may exceed this limit.
 """
 
 TURN_FILES = 1000
-"""The most files at which one turn looks."""
+"""One turn looks at this many files at most."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
 """If a line is longer than this, the agent cuts the line after this many bytes, because the length
@@ -90,7 +90,7 @@ class FileReader:
         self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
-        self._active: dict[int, float] = {}  # by file: until when turns look at it again
+        self._active: dict[int, float] = {}  # by file: until when turns look at the file again
         self._due: dict[int, float] = {}  # by file: when to read its last line or to end its id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
@@ -139,7 +139,7 @@ class FileReader:
                 self._wake_file(file)
 
     def _is_read(self, file: int) -> bool:
-        """Whether all known bytes of a file are read and settled."""
+        """Whether all known bytes of a file are read, and no intent of the file is under way."""
         tracked = self._tracker.files.get(file)
         return tracked is None or (
             tracked.read_position >= tracked.size
@@ -159,7 +159,7 @@ class FileReader:
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
             if tracked.is_replaying:
-                continue  # its next bytes are promised already; a later look wakes it again
+                continue  # an intent has its next bytes; a later look wakes the file again
             one = None
             if self._may_read(tracked):
                 one = self._read_one(tracked, now, read_ms, sequence + len(taken) + 1)
@@ -169,7 +169,7 @@ class FileReader:
                 room -= len(one.reading.data)
                 taken.append(one)
             elif self._ready.pop(tracked.file, None) is not None:
-                later.append(tracked)  # this turn has looked at it, and found nothing to send
+                later.append(tracked)  # this turn found nothing to send in the file
         if not self._ready:
             self._ready = {}  # an emptied dictionary keeps its memory
         for tracked in later:
@@ -300,7 +300,7 @@ class FileReader:
         return body if limit is None else body[: max(limit - tracked.read_position, 0)]
 
     def limit_of(self, tracked: TrackedFile) -> int | None:
-        """The position up to which the file is read; None if all of it is read."""
+        """The position up to which the file is read; None if the whole file is read."""
         if self.limits is None:
             return None
         return self.limits.get(tracked.birth.key, tracked.birth.begin)
@@ -308,7 +308,7 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans more of a line or a hole that is longer than can be read at once."""
+        """Scans the next piece of a line or hole that is too long to be read at once."""
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned
@@ -388,9 +388,9 @@ def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:
 
 
 def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
-    """How many bytes of a piece, in which a long line or hole does not end, certainly belong to it.
-    NULs at the end of a line's piece are read again with the next piece, because a hole may begin
-    with them.
+    """How many bytes of a piece certainly belong to a long line or hole that continues after the
+    piece. NULs at the end of a line's piece are read again with the next piece, because a hole may
+    begin with them.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
 

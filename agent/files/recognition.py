@@ -37,9 +37,9 @@ the disk for this many seconds.
 
 
 class Recognition:
-    """Decides what a file on the host is. Owns two sets of paths: the paths at which, since the
-    last look, it found a truncated file, and the paths at which it found another file with the
-    inode of a known file.
+    """Decides what a file on the host is. Owns two sets of paths. At the paths of the first set, it
+    found a truncated file since the last look. At the paths of the second set, it found another
+    file with the inode of a known file since the last look.
     """
 
     def __init__(
@@ -114,8 +114,9 @@ class Recognition:
             self._see_same(tracked, sighting)
 
     def is_at_rest(self, found: Found, number: int) -> bool:
-        """Whether `see` would change nothing: the file at a meant path is as the last look found
-        it, and all of it is read. For a quiet file, a look does no more than ask this question.
+        """Whether `see` would change nothing, because the file at a meant path has not changed
+        since the last look, and the whole file is read. For a quiet file, a look only asks this
+        question.
 
         number: the index of the source.
         """
@@ -246,8 +247,8 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The file is not checked here. The replay will check all promised bytes, and this check
-            # proves more than a comparison with `tracked.marks`.
+            # The file is not checked here. The replay will check all promised bytes. The replay's
+            # check proves more than a comparison with `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -380,8 +381,8 @@ class Recognition:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """Whether the found file has the bytes that were read. Returns True for a file that the
-        agent has open, because the agent checks the bytes when it reads the file.
+        """Whether the found file has the bytes that were read of the known file. Returns True for a
+        file that the agent has open, because the agent checks the bytes when it reads the file.
         """
         if self._handles.held(tracked.file) is not None:
             return True

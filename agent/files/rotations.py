@@ -7,10 +7,10 @@ renamed them to names such as `app.log.1`. So if a look does not find the same f
 look, it goes through the names in the path's directory. If the path is a link, it goes through the
 directory to which the link points. An unknown generation is
 
-    read        if it was made and changed no earlier than the last look. Until that look, it did
-                not exist, or it was the file that the look found. It must also have been made
-                before the file that is at the path now. This second condition does not apply if the
-                file at the path is an old file that came from another path
+    read        if it changed after the last look, and if at that look it did not exist or was the
+                file at the path. It must also have been made before the file that is at the path
+                now. This second condition does not apply if the file at the path is an old file
+                that came from another path
     left alone  if it is older (written before the agent was installed), if a source excludes it, if
                 it had the same name before, if it is a copy of what was read (tracking), or if the
                 path still leads to the same file
@@ -418,8 +418,8 @@ class Rotations:
 
 
 def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
-    """Whether the file `there` was made since the last look and, as far as the clock tells, before
-    the file that is at the path now.
+    """Whether the file `there` was made since the last look and, according to the clock, before the
+    file that is at the path now.
     """
     since_ns = (since_ms - SLACK_MS) * 1_000_000
     if there.born_ns is None or now.born_ns is None:

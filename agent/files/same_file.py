@@ -101,8 +101,9 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change equals one of the times (ns). The comparison is only as precise as
-    programs copy times.
+    """Whether a time of change equals one of the times (ns). Programs may copy a time in whole µs
+    or whole seconds only. So if the time of change is in such a unit, a time that is equal in this
+    unit counts as equal.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -21,7 +21,7 @@ files are never generations.
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:
-    """Whether the file at a path may be a generation of `base`, as far as its path shows."""
+    """Whether the file at a path may be a generation of `base`, judged only by its path."""
     name = os.path.basename(path)
     if path == base or name.endswith(_UNFINISHED) or means(source, path):
         return False

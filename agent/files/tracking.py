@@ -173,9 +173,9 @@ class Tracker:
             self._known.renumber(tracked, key)
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
-        """Takes other sources while the agent runs. The next look then ends two kinds of file ids,
-        as it does after a start with these sources: ids of files whose paths no pattern matches any
-        more, and ids of files that now belong to another topic.
+        """Takes other sources while the agent runs. The next look then ends two kinds of file ids:
+        ids of files whose paths no pattern matches any more, and ids of files that now belong to
+        another topic. (The first look after a start with these sources would end the same ids.)
         """
         self.sources[:] = sources
         for tracked in self.files.values():

@@ -98,7 +98,7 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name, in the order of the catalog."""
-    from importlib.resources import files  # late: it takes 10 ms, and few sources name a format
+    from importlib.resources import files  # late: takes 10 ms, and few sources name a format
 
     text = files(__package__ or "").joinpath("catalog.yml").read_text()
     document: dict[str, dict[str, Any]] = yaml.safe_load(text)
@@ -113,7 +113,7 @@ def applied(settings: AgentSettings) -> AgentSettings:
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source, with the settings that its format or its conversion pattern stands for. If the
+    """The source, with the settings for which its format or its conversion pattern stands. If the
     source itself has `timestamp` or `multiline`, these settings stay. Raises ConfigurationRefused
     if there is no such format, or if lines written with the pattern cannot be parsed.
     """

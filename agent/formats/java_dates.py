@@ -82,7 +82,8 @@ class DateRefused(SkidwayError):
 class Date:
     """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
     expression for the digits after the time that are not used. format: the time's format, as in the
-    setting `timestamp`; None if the date pattern has no day, because then it names no moment.
+    setting `timestamp`; None if the date pattern has no day, because a time without a day names no
+    moment.
     """
 
     pattern: str

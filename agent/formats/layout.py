@@ -137,7 +137,9 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether the next piece after blanks is a text that may be empty, and not the last piece."""
+    """Whether the next piece after blanks is a text that may be empty, and is not the last
+    piece.
+    """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex
 

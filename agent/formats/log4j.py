@@ -96,7 +96,9 @@ def _bracket_end(text: str, at: int) -> int:
 
 
 def _without_tail(pieces: list[Piece]) -> list[Piece]:
-    """The pieces without a line end and a stack trace at the end. These two are no groups."""
+    """The pieces without the line end and the stack trace at the end of the pattern. Neither of
+    these two becomes a group.
+    """
     end = len(pieces)
     while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
         end -= 1
@@ -219,7 +221,7 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """A piece that matches the escape code with which a color begins or ends, if there is one."""
+    """A piece that matches the escape code with which a color begins or ends, or nothing."""
     return Piece(at, "", _ANSI, "mark")
 
 

@@ -1,6 +1,6 @@
 """Makes the agent's turns. An intent is a durable promise to send the records of a byte range. Each
 turn makes intents for the bytes that it reads, and the agent sends their records. When brokers have
-acknowledged them, the checkpoint moves past the intent.
+acknowledged an intent's records, the checkpoint moves past the intent.
 
     deliveries -> settle
     logs       -> inquiry, refused                       (while records are looked for in logs)

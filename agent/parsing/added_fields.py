@@ -44,8 +44,8 @@ class AddedFields:
         schema: pa.Schema,
         labels: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """patterns: those of `path.pattern`. constants: the name and text of each field that has
-        the same text in all records. labels: the name of each field that takes a label, and the
+        """patterns: the patterns in `path.pattern`. constants: the name and text of each field that
+        has the same text in all records. labels: the name of each field that takes a label, and the
         name of the label. Raises ConfigurationRefused if a field is missing in the schema, or is no
         string.
         """

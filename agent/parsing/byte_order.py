@@ -41,8 +41,8 @@ def mark_of(encoding: str) -> bytes:
 
 
 def marked(text: bytes, encoding: str) -> bytes:
-    """UTF-16 with its byte order mark, so that people who have only these bytes know their order.
-    Returns text in other encodings unchanged.
+    """Puts a byte order mark before UTF-16 text, so that people who have only these bytes know the
+    byte order. Returns text in other encodings unchanged.
     """
     return mark_of(encoding) + text if encoding in WIDE else text
 

@@ -87,7 +87,7 @@ def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
-    """For each line, whether no record may have both this line and the line before."""
+    """For each line, whether this line and the line before it must be in different records."""
     alone = ~lines.is_good | _differs(lines)
     alone[1:] |= ~lines.is_good[:-1]
     return alone

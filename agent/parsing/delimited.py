@@ -12,7 +12,7 @@ blank. Wherever the group begins, the next stop in the line belongs to the liter
 the line must be the literal's stop, and it fixes where the literal begins and the group ends. The
 result is always the same as that of RE2; a property test compares the two. For patterns that are
 not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the backslash makes the
-bracket a part of the class, and the class continues after it.)
+bracket a part of the class, and the class continues after the bracket.)
 
 All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
 lines. For each line, the scan then looks up the next place in the list of these places.

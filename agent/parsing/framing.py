@@ -13,10 +13,10 @@ needs no mark: readers recognise it because it is exactly as long as its value. 
 range does not depend on other ranges. So if the agent reads a range again, the range yields the
 same records.
 
-A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole, and so
-can a program that continues to write at its old position after its log was truncated. A run is a
-hole if it is at the beginning of a line, or if it has at least HOLE_BYTES bytes. Other NUL bytes
-belong to their line. A hole is a record of its own; the next line begins where the hole ends.
+A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole. A program
+can also leave a hole if it continues to write at its old position after its log was truncated. A
+run is a hole if it is at the beginning of a line, or if it has at least HOLE_BYTES bytes. Other NUL
+bytes belong to their line. A hole is a record of its own; the next line begins where the hole ends.
 
 In UTF-16, CR, LF and NUL are code units of two bytes. The first unit of a range begins with the
 range's first byte. If a range ends with half a unit (one byte), this byte belongs to the range's
@@ -178,7 +178,7 @@ class LineFramer:
 
     def content_least(self, data: bytes) -> int:
         """For `data` that ends inside a line: how many of its bytes are certainly not part of a
-        line end. (A CR at the end of `data` may be part of one.)
+        line end. (A CR at the end of `data` may be part of a line end.)
         """
         whole = len(data) - len(data) % self.unit
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)

@@ -1,8 +1,8 @@
 """The rules that say which lines become one record, as settings and recipes contain them. The
 module `multiline` joins the lines.
 
-The settings import this module before anybody knows whether they need Arrow. So the module does not
-import Arrow, which takes long to load.
+The module of the settings imports this module before it is known whether the settings need Arrow.
+So this module does not import Arrow, which takes long to load.
 """
 
 from __future__ import annotations

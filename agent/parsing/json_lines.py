@@ -9,7 +9,7 @@ other values are written as JSON. If the object has no member for a field, the f
 default, or null if it has no default and may be null. Values must have the field's type: the parser
 turns no string into a number, and no fraction into an integer. The value of a timestamp field is a
 number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused,
-and so are numbers that no double can be (1e400).
+and so are numbers that are too large for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """

@@ -90,8 +90,8 @@ def has_time_mark(schema: pa.Schema) -> bool:
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:
     """Returns `parsed` with other line numbers. If only some lines were parsed, `parsed` numbers
-    these lines from 0. In the result, each of them has its number among all lines. places: for each
-    parsed line, its number among all lines.
+    these lines from 0. In the result, each of these lines has its number among all lines. places:
+    for each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

@@ -38,7 +38,7 @@ class PrefixedJsonParser:
         self._prefix_has_time = prefix_has_time
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes rows of the lines whose prefix and whose object fit."""
+        """Makes rows of the lines whose prefix and whose object fit the schema."""
         outer = self._prefix.parse(lines, now_ms)
         texts = outer.batch.column(self._group)
         texts = pc.if_else(pc.equal(texts, ""), _NO_MEMBERS, texts).cast(pa.binary())

@@ -5,12 +5,12 @@ such a file is a JSON object. It contains a repaired record, and the origin of t
      "agent": 5, "file": 7, "first": 4096, ...}
 
 "line" is text. "line_base64" is the record's bytes, in the encoding of the source; UTF-16 begins
-with a byte order mark. If a line has both, and both stand for the same bytes, the parser takes
-these bytes. If they differ, somebody has edited "line", and the parser takes this text. agent, file
-and first are the origin of the rejected record. If that record was itself replayed, original_agent,
-original_file and original_first are the origin of the record that was rejected first. Other members
-mean nothing here. `skidway rejected export` makes such lines, and `skidway agent replay` makes
-files of them. These files have "line_base64" only.
+with a byte order mark. If a line of the file has both members, and both stand for the same bytes,
+the parser takes these bytes. If the two members differ, somebody has edited "line", and the parser
+takes the text of "line". agent, file and first are the origin of the rejected record. If that
+record was itself replayed, original_agent, original_file and original_first are the origin of the
+record that was rejected first. Other members mean nothing here. `skidway rejected export` makes
+such lines, and `skidway agent replay` makes files of them. These files have "line_base64" only.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Envelope:
     is_text: bool = field(default=False, compare=False)
 
     def line_in(self, encoding: str) -> bytes | None:
-        """The line as a line of a source with this encoding, without a byte order mark. None if the
-        encoding does not have all characters of the text.
+        """The line in this encoding (the encoding of its source), without a byte order mark. None
+        if the encoding does not have all characters of the text.
         """
         if not self.is_text:
             return in_order(self.line, encoding)

@@ -1,7 +1,7 @@
 """The runtimes of containers, as settings name them, and the paths of their logs.
 
-The settings import this module before anybody knows whether they need Arrow. So the module does not
-import Arrow, which takes long to load.
+The module of the settings imports this module before it is known whether the settings need Arrow.
+So this module does not import Arrow, which takes long to load.
 """
 
 from __future__ import annotations

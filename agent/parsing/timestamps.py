@@ -4,10 +4,10 @@ Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %
 %%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
 zero, and upper and lower case do not differ. Names are English. A leap second (:60) is the second
 after :59. One rule differs from Python: each directive reads as many digits as its number may have
-(%d reads two if two are there). So adjacent numbers (%y%m%d) need their leading zeros; Python would
-also accept such numbers without the zeros, and guess where each number ends. A format can also be
-a name: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a fraction),
-`epoch_ms`, `epoch_us` or `epoch_ns`.
+(%d reads two digits if two digits follow). So adjacent numbers (%y%m%d) need their leading zeros;
+Python would also accept such numbers without the zeros, and guess where each number ends. A format
+can also be a name: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without
+a fraction), `epoch_ms`, `epoch_us` or `epoch_ns`.
 
 If a format has no year, the parser chooses the latest year in which the time is at most a day after
 `now_ms`, the moment at which the line was read. So a line that is parsed again with the same

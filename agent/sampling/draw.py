@@ -1,4 +1,6 @@
-"""Decides which ranges are drawn. All functions are pure, so a draw can be repeated."""
+"""Chooses ranges of files at random. All functions are pure, so the same input gives the same
+choice.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,22 @@ _LOT_BITS: Final = 63
 
 
 def period_of(now_ms: int, period_ms: int) -> int:
-    """The begin (ms) of the period that has this time."""
+    """The beginning (ms) of the period that contains this time."""
     return now_ms - now_ms % period_ms
 
 
 def drawn(agent: int, period: int, period_ms: int, intent: Intent) -> Drawn:
-    """The intent with its lot in this period. The lot does not depend on other intents."""
+    """The intent with its lot (a hash that decides whether it is chosen) in this period. The lot
+    does not depend on other intents.
+    """
     place = _PLACE.pack(agent, period, intent.file, intent.first)
     lot = int.from_bytes(blake2b(place, digest_size=8).digest(), "little")
     return Drawn(period, period_ms, lot >> (64 - _LOT_BITS), intent)
 
 
 class Draw:
-    """The ranges with the least lots of one period, at most `limit` of them. All ranges that were
-    offered had the same chance, whatever their order."""
+    """The ranges with the lowest lots of one period, at most `limit` of them. All ranges that were
+    offered have the same chance, in whatever order they were offered."""
 
     def __init__(self, period: int, limit: int, known: Sequence[Drawn] = ()) -> None:
         self.period = period
@@ -39,11 +43,13 @@ class Draw:
 
     @property
     def kept(self) -> Sequence[Drawn]:
-        """The drawn ranges, the least lot first."""
+        """The chosen ranges, sorted by their lots, the lowest lot first."""
         return self._kept
 
     def offer(self, each: Drawn) -> tuple[bool, Drawn | None]:
-        """Offers a range. Returns whether it is drawn, and the range that it replaces, if any."""
+        """Offers a range. Returns whether the range is chosen, and the range that it replaces, if
+        any.
+        """
         if len(self._kept) >= self._limit and _order(each) >= _order(self._kept[-1]):
             return False, None
         insort(self._kept, each, key=_order)

@@ -1,4 +1,4 @@
-"""Keeps the drawn ranges in the state, and publishes those of periods that have ended."""
+"""Keeps the chosen ranges in the state. When a period has ended, publishes the period's ranges."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from skidway.audit.topic.sample import Sample
 
 AGAIN_AFTER_S = 10.0
 ATTEMPTS_MAX = 12
-"""A file that cannot be read right now, for example because rotation has just renamed it, is tried
-again so often. Then its range is told as gone."""
+"""The agent tries at most this many times to read a file that cannot be read right now, for example
+because rotation has just renamed the file. Then the agent reports the file's range as gone."""
 
 _CHANGED = "the file does not have the bytes any more that were sent"
 
 
 class Sampler:
-    """Owns the rows of the table `drawn`."""
+    """Owns the rows of the table `drawn`, which has the chosen ranges."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Sampler:
         self._is_dropping = False
 
     def take_settings(self, settings: AgentSettings) -> None:
-        """Takes reloaded settings. A period of another length begins a draw of its own. If nothing
-        is to be drawn any more, the ranges that are drawn are dropped: an audit of an older version
-        may not know the messages."""
+        """Takes reloaded settings. If the length of a period has changed, a new choice begins. If
+        the agent must not choose ranges any more, it drops the ranges that it has chosen, because
+        an audit of an older version may not know the messages."""
         self._limit, self._period_ms = settings.sample_ranges, settings.sample_interval_ms
         if not self._limit:
             self._draws.clear()
@@ -69,7 +69,7 @@ class Sampler:
             self._is_dropping = True
 
     def passed(self, flights: Iterable[Flight], now_ms: int, changes: Changes) -> None:
-        """Draws among the intents that the checkpoint passes in this transaction."""
+        """Chooses among the intents that the checkpoint passes in this transaction."""
         if not self._limit:
             return
         period = period_of(now_ms, self._period_ms)
@@ -91,7 +91,7 @@ class Sampler:
                 changes.forget_drawn([replaced])
 
     def turn(self, now: float, now_ms: int, changes: Changes) -> None:
-        """Publishes one range, if there is one of a period that has ended."""
+        """Publishes one range of a period that has ended, if there is such a range."""
         if self._is_dropping:
             changes.forget_all_drawn()
             self._is_dropping = False
@@ -115,8 +115,8 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Numbers the ranges of periods that have ended. A clock that was set back ends nothing
-        early: a period ends when a later one begins."""
+        """Numbers the ranges of periods that have ended. A period ends when the clock reaches its
+        end. So no period ends early if the clock was set back."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [
@@ -182,8 +182,8 @@ class Sampler:
 
 
 def _is_whole(flight: Flight) -> bool:
-    """Whether brokers acknowledged all records of a flight, and these records can be made of the
-    bytes at once."""
+    """Whether brokers acknowledged all records of a flight, and the flight's bytes can be read at
+    once, so that the records can be made again."""
     outcome = flight.outcome
     assert outcome is not None
     apart = flight.lost_bytes or flight.uncertain_bytes

@@ -1,4 +1,4 @@
-"""Makes rules of the text of `shape`.
+"""Makes rules from the text of `shape`.
 
     rule        drop CONDITION [as NAME]
                 keep CONDITION [as NAME]

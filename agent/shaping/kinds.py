@@ -6,14 +6,14 @@
     emails   name@example.org
     keys     AWS access key ids, private keys in PEM, values such as password=..., and passwords in
              URLs
-    tokens   values of Authorization, Bearer, Cookie and token=..., JSON web tokens, GitHub's and
-             others
+    tokens   values of Authorization, Bearer, Cookie and token=..., JSON web tokens, tokens of
+             GitHub and of other services
     ips      addresses of IPv4 and IPv6
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
 and tokens. RE2 cannot verify check digits, so Python functions examine cards, ibans and ips.
-No text makes this slow: RE2 takes linear time, and the functions look at each character a bounded
-number of times.
+No text makes the search slow: RE2 takes linear time, and the functions look at each character a
+bounded number of times.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
 _IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8
-_IPV6_COLONS = (6, 7)  # how many colons an address without :: has: with an IPv4 end, or without
+_IPV6_COLONS = (6, 7)  # colons of an address without `::`, with and without an IPv4 end
 
 
 def mask_ips(text: str, shown: str) -> str:

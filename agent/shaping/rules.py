@@ -38,7 +38,7 @@ Literal = str | int | float | bool
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a word is in the text: line and column, both from 1. All places count as equal, so that
-    the same rule at two places is equal to itself.
+    two rules that differ only in their places are equal.
     """
 
     line: int

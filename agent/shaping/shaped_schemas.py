@@ -47,7 +47,7 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
-        return text  # later, the parser refuses it: it is no record
+        return text  # the parser refuses the schema later, because it is no record
     fields: dict[str, dict[str, Any]] = {each["name"]: each for each in document["fields"]}
     for rule in reversed(rules):
         if isinstance(rule, r.Remove):
@@ -73,11 +73,11 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
-    """The schema before the rules, without the removed fields that no rule needs: the named schema
-    does not have such a field, and no rule asks for its value. A JSON parser leaves out such
-    members itself, so they may have any type. text: the schema before the rules. schema: the schema
-    that the source names. needed: the fields that something other than the record's members fills,
-    such as the groups of `path.pattern`.
+    """The schema before the rules, without some of the fields that the rules remove: without those
+    that the named schema does not have and whose values no rule reads. A JSON parser itself leaves
+    out the members with the names of these fields, so these members may have any type. text: the
+    schema before the rules. schema: the schema that the source names. needed: the fields that
+    something other than the record's members fills, such as the groups of `path.pattern`.
     """
     given = {each["name"] for each in json.loads(schema)["fields"]}
     seen = set().union(*map(_seen, rules))
@@ -93,8 +93,9 @@ def removed_names(rules: Sequence[Rule]) -> set[str]:
 
 
 def private_names(rules: Sequence[Rule]) -> set[str]:
-    """The names of the fields that a rule masks, hashes or removes: their names in the records, and
-    those that rules give them. A member that has one of these names contains the same secret.
+    """The names of the fields that a rule masks, hashes or removes: the names that the fields have
+    in the records, and the names that rules give them. A member of a JSON object with one of these
+    names contains the same secret.
     """
     names_of: dict[str, set[str]] = {}
     private: list[set[str]] = []

@@ -41,8 +41,8 @@ LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the epoch and the number of the last message before an operator adopted the
-state (`skidway agent state adopt`).
+"""The key of `meta` for the epoch and the number of the last message that was sent before an
+operator adopted the state (`skidway agent state adopt`).
 """
 
 _MARK = struct.Struct("<qI")
@@ -98,7 +98,7 @@ class Changes:
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
 
     def put_since(self, topic: str, now_ms: int) -> None:
-        """Sets when the agent first started with a topic."""
+        """Stores the time (ms) at which the agent first started with a topic."""
         self.put_meta(SINCE + topic, now_ms)
 
     def put_looked(self, topic: str, pattern: str, exclude: Sequence[str]) -> None:
@@ -168,7 +168,7 @@ class Changes:
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Deletes recipes that no intent and no drawn range names."""
+        """Deletes recipes that neither an intent nor a chosen range (see `Drawn`) names."""
         self._do(
             "DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)"
             " AND fingerprint NOT IN (SELECT recipe FROM drawn)",
@@ -176,19 +176,19 @@ class Changes:
         )
 
     def put_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Sets ranges that were drawn to be made into records once more."""
+        """Stores randomly chosen ranges, whose records the agent will make a second time."""
         statement = "INSERT OR REPLACE INTO drawn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         self._do(statement, *[drawn_row(each) for each in ranges])
 
     def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes drawn ranges that are told, or that others replace."""
+        """Deletes chosen ranges that were reported to the audit, or that other ranges replace."""
         self._do(
             "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
             *[drawn_row(each)[:5] for each in ranges],
         )
 
     def forget_all_drawn(self) -> None:
-        """Deletes all drawn ranges, because the agent draws none any more."""
+        """Deletes all chosen ranges, because the agent no longer chooses ranges."""
         self._do("DELETE FROM drawn", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:

@@ -43,7 +43,8 @@ from skidway.kafka.types import TopicPartition
 
 DATABASE = "agent.db"
 CACHE_KIB = 512
-"""How much of the database SQLite keeps in memory. It would keep 2 MB, but a turn needs few rows.
+"""How much of the database SQLite keeps in memory. SQLite's default is 2 MB, but a turn needs few
+rows.
 """
 _TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ENVIRONMENT = (
@@ -185,7 +186,7 @@ class StateDatabase:
         return found
 
     def drawn(self) -> list[Drawn]:
-        """The ranges that were drawn to be made into records once more."""
+        """The randomly chosen ranges, whose records the agent will make a second time."""
         return [self._drawn(row) for row in self._rows("SELECT * FROM drawn")]
 
     def topics(self) -> dict[str, TopicState]:

@@ -1,5 +1,5 @@
-"""Shows which rows and rejects a sample of lines becomes. The code that makes them is that of a
-running agent.
+"""Shows which rows and rejects a sample of lines becomes. A running agent makes rows and rejects
+with the same code.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ PREFIX_BYTES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
-    """The row of one record. first, length: the record's bytes in the sample. time: its event time.
-    row: its fields. If a value would be the moment at which the record is read, it is None.
+    """The row of one record. first, length: the record's bytes in the sample. time: the record's
+    event time. row: the record's fields. A value is None if it would be the moment at which the
+    record is read.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""A range of a file that was drawn to be made into records once more (see agent/sampling)."""
+"""A randomly chosen range of a file, whose records are made a second time (see agent/sampling)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from skidway.agent.values.intents import Intent
 class Drawn:
     """An intent that the checkpoint has passed, so that brokers have its records.
 
-    period: the begin (ms) of the period in which the checkpoint passed it. period_ms: the length of
-    the period. rank: the range's lot; the least lots of a period are drawn.
-    count: how many ranges were drawn in the period; 0 as long as the period has not ended.
-    number: the range's number among them, from 1; 0 as long as the period has not ended.
+    period: the beginning (ms) of the period in which the checkpoint passed it. period_ms: the
+    length of the period. rank: the range's lot; the ranges with the lowest lots of a period are
+    chosen. count: how many ranges were chosen in the period; 0 as long as the period has not ended.
+    number: the range's number among the chosen ranges, from 1; 0 as long as the period has not
+    ended.
     """
 
     period: int
@@ -26,5 +27,7 @@ class Drawn:
 
     @property
     def order(self) -> tuple[int, int, int, int]:
-        """Sorts the ranges of a state: oldest period first, then by lot."""
+        """The key by which the ranges of a state are sorted: the oldest period first, then by
+        lot.
+        """
         return self.period, self.rank, self.intent.file, self.intent.first

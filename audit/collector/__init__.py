@@ -5,8 +5,8 @@ topic_buckets  the last verdict on each bucket of a topic, and what it depends o
 judge          judges what changed, in steps of bounded time
 editions       what the collector knew after one step, from which all answers are made
 pruning        finds old buckets that the store need not keep
-history, history_store, history_answers    since when buckets have their verdicts, and why: decides,
-    stores, answers
+history, history_store, history_answers    since when buckets have their verdicts, and why:
+    `history` decides what to note, `history_store` stores it, `history_answers` answers requests
 arrivals       when each tier first had all records of a bucket
 reject_examples    reads the text of a rejected line of each topic, on a thread of its own
 risks          bytes and records that are not safe yet, and when they will be lost

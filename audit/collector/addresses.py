@@ -1,4 +1,4 @@
-"""Addresses of parts of answers that are too large for one answer."""
+"""Makes the addresses of the parts of a long list that does not fit into one answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ ROWS_MAX = 500
 
 
 def agents_address(verdict: BucketVerdict) -> str:
-    """The address of the JSON document that begins with the first of the bucket's agents."""
+    """The address of the JSON document about the bucket, which lists the bucket's agents from the
+    first one on."""
     query = {"topic": topic_name(verdict.source), "bucket": verdict.bucket}
     return f"/buckets.json?{urlencode(query)}"
 

@@ -1,9 +1,11 @@
-"""Since when each place has the count of a bucket that it has now, by the audit's clock. So if a
-place has all records of the bucket, this is when it first had all of them.
+"""Notes since when each place (for example a cluster of brokers) has had its present count of a
+bucket, by the audit's clock. If the place has all records of the bucket, this is the time at which
+the place first had all of them.
 
-The history notes it while it notes verdicts. A bucket that ended before the collector started is
-left out, because its records may have arrived long before. Only the newest days are noted, and what
-is older than the history keeps is deleted with it.
+The history calls this module when it notes verdicts. The module leaves out a bucket that ended
+before the collector started, because the bucket's records may have arrived long before the start.
+It notes only buckets of the newest days (NOTED_MS). When the history deletes old rows, it deletes
+the rows of this module, too.
 """
 
 from __future__ import annotations
@@ -24,21 +26,25 @@ CREATE TABLE arrivals (bucket INTEGER, source INTEGER, bucket_ms INTEGER, tier T
 """
 NOTED_MS = 3 * 86_400_000
 KEPT_MAX = 20_000
-"""Of so many buckets, the last counts are in memory, so that nothing is written if they stay."""
+"""The last counts of at most this many buckets are in memory. If the counts of one of these buckets
+have not changed, nothing is written.
+"""
 
 Key = tuple[Source, int, int]
 Counts = tuple[tuple[str, str, int], ...]
 
 
 class Arrival(NamedTuple):
-    """The number of records of a place, and since when it has them."""
+    """The number of records that a place has of a bucket, and since when it has had this number."""
 
     records: int
     time_ms: int
 
 
 class Arrivals:
-    """The table of one connection. began_ms: when the collector started."""
+    """Reads and writes the table of arrivals over one connection. began_ms: when the collector
+    started.
+    """
 
     def __init__(self, database: sqlite3.Connection, began_ms: int) -> None:
         self._database = database
@@ -46,7 +52,9 @@ class Arrivals:
         self._known: OrderedDict[Key, Counts] = OrderedDict()
 
     def changed(self, found: Sequence[BucketVerdict], now_ms: int) -> list[tuple[Key, Counts]]:
-        """The counts of those of these buckets whose counts changed."""
+        """Returns the counts of each bucket whose counts differ from those that were last written.
+        Leaves out buckets that begin more than NOTED_MS before now.
+        """
         changed = []
         for verdict in found:
             key = (verdict.source, verdict.bucket, verdict.bucket_ms)
@@ -58,7 +66,7 @@ class Arrivals:
 
     def write(self, source: int, key: Key, counts: Counts, now_ms: int) -> None:
         """Notes the counts of a bucket, in the caller's transaction. source: the id of the topic.
-        The time of a count that stays does not change."""
+        If a count has not changed, its time does not change either."""
         _, bucket, bucket_ms = key
         if bucket + bucket_ms >= self._began_ms:
             self._database.executemany(
@@ -79,7 +87,7 @@ class Arrivals:
             self._known.popitem(last=False)
 
     def read(self, source: int, bucket: int, bucket_ms: int) -> dict[tuple[Tier, str], Arrival]:
-        """What is known of a bucket, by tier and name of the place."""
+        """Returns the arrivals of a bucket, by tier and name of the place."""
         rows = self._database.execute(
             "SELECT tier, place, count, time_ms FROM arrivals"
             " WHERE (bucket, source, bucket_ms) = (?, ?, ?)",
@@ -88,7 +96,8 @@ class Arrivals:
         return {(Tier(tier), place): Arrival(*rest) for tier, place, *rest in rows}
 
     def delete(self, oldest_ms: int, count_max: int) -> None:
-        """Deletes some rows of buckets that begin before this time, in the caller's transaction."""
+        """Deletes at most `count_max` rows of buckets that begin before `oldest_ms`, in the
+        caller's transaction."""
         self._database.execute(
             "DELETE FROM arrivals WHERE (bucket, source, bucket_ms, tier, place) IN (SELECT bucket,"
             " source, bucket_ms, tier, place FROM arrivals WHERE bucket < ? LIMIT ?)",

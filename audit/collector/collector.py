@@ -3,9 +3,9 @@ health.
 
 The main thread reads the audit topics into the ledger, judges, and publishes editions (see module
 editions). The web server's threads answer from the newest edition. A third thread looks for old
-buckets. Each thread has connections of its own, but for those of the editions, which pass from the
-main thread to a thread of the web server and back, one at a time. A fourth thread reads examples of
-rejected lines for the pages.
+buckets. Each thread has its own connections to the store. Only the connections of the editions pass
+from the main thread to a thread of the web server and back; only one thread uses such a connection
+at a time. A fourth thread reads examples of rejected lines for the pages.
 """
 
 from __future__ import annotations
@@ -64,20 +64,22 @@ UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
 CONCURRENT_MAX = 64
 GARBAGE_MIN = 50_000
-"""Python looks for garbage when so many more values were made than freed."""
+"""Python looks for garbage when the program has made this many more values than it has freed."""
 BACKLOG = 128
 
 _log = log.get(__name__)
 
 
 def collect_garbage_rarely() -> None:
-    """Each step of judging makes some hundred thousand values. By default, Python would look
-    through all values of the process several times in a step, and find no garbage."""
+    """Makes Python look for garbage less often. Each step of judging makes some hundred thousand
+    values. With the default thresholds, Python would look through all values of the process several
+    times in a step, and find no garbage.
+    """
     gc.set_threshold(GARBAGE_MIN, 20, 20)
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
-    """Collects messages, and serves requests, until the program is told to stop."""
+    """Collects messages and serves requests until a signal asks the program to stop."""
     collect_garbage_rarely()
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
@@ -214,7 +216,8 @@ class _Loop:
             self._examine()
 
     def _prune(self) -> None:
-        """Deletes a few of the old buckets, digests and seals that the store need not keep."""
+        """Deletes from the store a few of the old buckets, of the old digests (hashes that
+        recognize repeated messages) and of the old seals, which no verdict needs any more."""
         if (
             self._old is None
             or self._old.before_ms is None
@@ -274,7 +277,9 @@ class _Loop:
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
-        """Reads the notes of all senders, so it is done less often than judging."""
+        """Sets the metrics of what is at risk. For this, it reads what all senders last reported in
+        notes (see module audit.topic.notes), so it is done less often than judging.
+        """
         if self._clock.monotonic() < self._risks_at:
             return
         self._risks_at = self._clock.monotonic() + RISKS_EVERY_S

@@ -1,14 +1,16 @@
-"""What the collector knew at the end of one step of judging, for all answers of its dashboard.
+"""An edition is what the collector knew at the end of one step of judging. The dashboard makes all
+its answers from editions.
 
-The judging thread publishes an edition after each step. It has the judge's evidence and standing,
-and a connection that sees the store as it was in this step, so that counts which an answer reads
-later belong to the same moment. An answer is made from one edition. So it repeats neither the
-reading of the evidence of all senders nor the search for the newest agents and seals, and it agrees
-with the standing.
+The judging thread publishes an edition after each step. The edition has the judge's evidence and
+standing, and a connection that sees the store as it was in this step. So counts that an answer
+reads later belong to the same moment. Each answer is made from one edition. So an answer agrees
+with the standing, and need not read the evidence of all senders again, or search again for the
+newest agents and seals.
 
-Publishing never waits for an answer. There are two connections: if an answer still uses the older
-edition, the next edition gets the other one; if both are in use, the edition is left out. While
-nobody uses an older edition, no connection keeps SQLite's log from being used anew.
+Publishing never waits for an answer. There are two connections. If an answer still uses the older
+edition, the next edition gets the other connection. If both connections are in use, the step's
+edition is not published. While no answer uses an older edition, SQLite can reuse its write-ahead
+log, because no connection needs an older state.
 """
 
 from __future__ import annotations
@@ -38,9 +40,10 @@ from skidway.kafka.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of judging found. standing, blocks: of all buckets, and of each hour.
-    common, fleet: what the judgements of all topics share; its evidence has no counts. hosts,
-    clocks: the states of all hosts and clocks."""
+    """The result of one step of judging. standing: the result for all buckets. blocks: the results
+    by hour. common, fleet: the facts that the judgements of all topics share; the evidence in
+    `common` has no counts. hosts, clocks: the states of all hosts and clocks.
+    """
 
     standing: Standing
     blocks: Mapping[int, Standing]
@@ -51,7 +54,7 @@ class Step:
 
 
 def step_of(judge: Judge, standing: Standing, now_ms: int) -> Step:
-    """What the judge found in the step that returned this standing."""
+    """Returns the result of the step in which the judge returned this standing."""
     evidence, policy = judge.evidence, judge.common.policy
     return Step(
         standing,
@@ -65,8 +68,10 @@ def step_of(judge: Judge, standing: Standing, now_ms: int) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A step, and the store as it was then. Only the thread that has opened it may ask. kept: what
-    answers have computed of it for further answers, by name."""
+    """A step, and the store as it was in this step. Only the thread that has opened the edition may
+    use the edition. kept: values that an answer has computed from the edition and that further
+    answers can use, by name.
+    """
 
     step: Step
     ledger: Ledger
@@ -78,21 +83,26 @@ class Edition:
         return self.step.common.policy
 
     def evidence(self, window: Window, topics: Sequence[str] | None = None) -> Evidence:
-        """All evidence about these topics, for the buckets that start in the window; see
-        Ledger.evidence. Nobody may change it."""
+        """Returns all evidence about these topics, for the buckets that start in the window; see
+        Ledger.evidence. The caller must not change the evidence.
+        """
         return self.ledger.evidence_of(self.step.common.evidence, window, topics)
 
     def verdicts(
         self, window: Window, names: Sequence[str] | None
     ) -> tuple[list[BucketVerdict], Evidence]:
-        """The verdicts on the buckets that start in the window, and the evidence about them. names:
-        of topics as reports print them; None for all topics."""
+        """Returns the verdicts on the buckets that start in the window, and the evidence about
+        these buckets. names: the names of topics as reports print them; None for all topics.
+        """
         evidence = self.evidence(window, topics_named(names))
         found = verdicts_of(self.common(evidence), self.step.fleet)
         return [x for x in found if names is None or is_named(x.source, names)], evidence
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
-        """Short verdicts on these buckets. Those that the standing has are not made again."""
+        """Returns short verdicts, which have only the gravest agents, on the same buckets as
+        `verdicts`. Takes a verdict from the standing if the standing has it, and otherwise makes
+        it.
+        """
         evidence = self.evidence(window, topics_named(names))
         known = {
             (each.source, x.bucket, x.bucket_ms): x
@@ -119,18 +129,22 @@ class Edition:
         )
 
     def judgement(self, evidence: Evidence, source: Source) -> TopicJudgement:
-        """Judges the buckets of a topic of evidence that this edition returned."""
+        """Returns the judgement of a topic, from evidence that this edition returned."""
         common = self.common(evidence)
         return TopicJudgement(
             evidence, source, common.policy, common.now_ms, common, self.step.fleet
         )
 
     def known(self, evidence: Evidence) -> Known:
-        """What is the same for all topics, with evidence that this edition returned."""
+        """Returns everything that the judgements of all topics share. The result contains
+        `evidence`, which this edition must have returned.
+        """
         return Known(self.common(evidence), self.step.fleet, self.step.hosts)
 
     def common(self, evidence: Evidence) -> CommonFacts:
-        """The facts that are the same for all topics, with evidence that this edition returned."""
+        """Returns the facts that the judgements of all topics share. The result contains
+        `evidence`, which this edition must have returned.
+        """
         found = copy.copy(self.step.common)
         found.evidence = evidence
         return found
@@ -138,7 +152,9 @@ class Edition:
 
 @dataclass(slots=True)
 class _Connection:
-    """is_used: held by the answer that uses the edition, or by the thread that makes one."""
+    """One connection with its edition. is_used: a lock, held by the answer that uses the edition,
+    or by the judging thread while it makes an edition.
+    """
 
     ledger: Ledger
     is_used: threading.Lock = field(default_factory=threading.Lock)
@@ -146,8 +162,10 @@ class _Connection:
 
 
 class Editions:
-    """ledgers: connections to the store that nobody else uses. checkpoint: lets SQLite use its log
-    anew. The judging thread calls `publish`, and other threads call `newest`."""
+    """The editions. ledgers: connections to the store that nothing else uses. checkpoint: a
+    function that lets SQLite reuse its write-ahead log. The judging thread calls `publish`, and
+    other threads call `newest`.
+    """
 
     def __init__(self, ledgers: Sequence[Ledger], checkpoint: Callable[[], None]) -> None:
         self._connections = [_Connection(x) for x in ledgers]
@@ -156,7 +174,9 @@ class Editions:
         self._newest = self._connections[0]
 
     def publish(self, step: Step) -> bool:
-        """Makes this the newest edition. Returns whether a connection was free for it."""
+        """Makes the newest edition from this step. Returns False if no connection was free, so that
+        the step gets no edition.
+        """
         free = [x for x in self._connections if x.is_used.acquire(blocking=False)]
         try:
             if not free:
@@ -177,7 +197,7 @@ class Editions:
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
-        """The newest edition. Waits for the first one."""
+        """The newest edition, for a `with` block. Waits until the first edition is published."""
         self._published.wait()
         while True:
             connection = self._newest

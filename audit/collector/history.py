@@ -21,8 +21,9 @@ CAUSES_MAX = 3
 WARNED = "warned"
 KEPT_MAX = 300_000
 """Memory holds at most this many counts of complete buckets (one count for each host and tier). If
-a bucket is complete no more and its counts are not in memory, the history does not say which host
-counted more records than before, but only at which tier."""
+a bucket is no longer complete and its counts are not in memory, the history can name the tier that
+counted more records than before, but not the host.
+"""
 
 Key = tuple[Source, int, int]
 """The topic of a bucket, and the bucket's start and size in ms."""
@@ -48,8 +49,11 @@ class Row:
 def noted(
     last: Row | None, verdict: BucketVerdict, time_ms: int, before: Counts | None = None
 ) -> Row | None:
-    """The row to append after `last`; None if the verdict is the same. before: the counts by tier
-    and host from the time when the bucket was last judged complete, if they are known."""
+    """Returns the row to append after `last` (the bucket's newest row; None if it has no row).
+    Returns None if the verdict has the same words as `last` or, without `last`, is still `open`.
+    before: the counts by tier and host from the last time when the bucket was judged complete; None
+    if they are not known.
+    """
     word, is_complete = word_of(verdict), verdict.status is Status.COMPLETE
     if word == (Status.OPEN.word if last is None else last.word):
         return None
@@ -124,8 +128,11 @@ class Kept:
 def _cause(
     kept: Counts | None, verdict: BucketVerdict, totals: Mapping[str, int], now: Mapping[str, int]
 ) -> str:
-    """kept: the counts by tier and host from the time when the bucket was complete, if they are
-    known. totals: the totals of the same time."""
+    """Says in words which tiers and hosts counted more records than before; "" if none did. kept:
+    the counts by tier and host from the time when the bucket was complete; None if they are not
+    known, and then the words name no hosts. totals: the counts by tier from the same time. now: the
+    present counts by tier.
+    """
     before = {(tier, ""): count for tier, count in totals.items()} if kept is None else kept
     found = {(tier, ""): count for tier, count in now.items()}
     if kept is not None:

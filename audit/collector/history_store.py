@@ -1,9 +1,9 @@
 """Stores the history of verdicts in a SQLite database, `history.db`.
 
 Only the judging thread writes. Other threads read, each through its own connection. The history
-cannot be rebuilt from the audit topics; if the file is lost, the history begins anew, and
-`since_ms` says when it began. Buckets older than `history.days` (in event time) get no rows, and
-their rows are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest ones.
+cannot be rebuilt from the audit topics; if the file is lost, a new history begins, and `since_ms`
+says when it began. Buckets older than `history.days` (in event time) get no rows, and their rows
+are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ HISTORY = "history.db"
 REVISIONS_MAX = 50
 DELETED_MAX = 1_000  # of one step
 HOSTS_MAX = 500
-"""If a bucket has more agents than this, its causes name only the tier, because this is cheaper."""
+"""If a bucket has more than this many agents, its causes name only the tier and no host, because
+this takes less work.
+"""
 DAY_MS = 86_400_000
 _VERSION = 2
 _UPGRADES = {1: arrivals.SCHEMA}
@@ -53,13 +55,14 @@ class BucketHistory:
 
     @property
     def left_out(self) -> int:
-        """How many rows after the first were deleted."""
+        """How many rows were deleted. All of them came after the first row."""
         return self.rows[-1].revision - len(self.rows)
 
 
 class Completion(NamedTuple):
-    """When the audit first found a bucket complete, by its own clock. complete_ms: None if it never
-    did."""
+    """The time when the audit first found a bucket complete, by the audit's clock. complete_ms:
+    None if the audit never found the bucket complete.
+    """
 
     source: Source
     bucket: int
@@ -85,7 +88,7 @@ class HistoryStore:
 
     @property
     def since_ms(self) -> int:
-        """When the history began."""
+        """When the history began, by the audit's clock."""
         return int(self._database.execute("SELECT since_ms FROM meta").fetchone()[0])
 
     def note(self, found: Sequence[BucketVerdict], now_ms: int) -> None:
@@ -137,7 +140,7 @@ class HistoryStore:
         ]
 
     def arrivals(self, verdict: BucketVerdict) -> dict[tuple[Tier, str], Arrival]:
-        """Since when each place has the count that it has, by tier and name."""
+        """Returns since when each place has had its present count, by tier and name."""
         ids = {source: id_ for id_, source in self._sources().items()}
         id_ = ids.get(verdict.source)
         if id_ is None:
@@ -145,8 +148,9 @@ class HistoryStore:
         return self._arrivals.read(id_, verdict.bucket, verdict.bucket_ms)
 
     def completions(self, since_ms: int, count_max: int) -> list[Completion]:
-        """When each bucket that begins at `since_ms` or later was first complete. At most
-        `count_max` buckets, the newest first."""
+        """Returns when each bucket that begins at `since_ms` or later was first complete. Returns
+        at most `count_max` buckets, the newest first.
+        """
         sources = self._sources()
         found = self._database.execute(
             "SELECT source, bucket, bucket_ms, min(CASE WHEN complete THEN time_ms END) FROM rows"

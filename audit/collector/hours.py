@@ -45,7 +45,8 @@ HOURS_MAX = 1_000
 
 
 class Hours:
-    """Answers requests from editions."""
+    """Answers the requests for /complete.json and /hours.json. Each answer is made from one edition
+    (what the collector knew at the end of one step of judging)."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -105,8 +106,9 @@ class Hours:
 
 
 def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
-    """The hours that may have lines of a declared loss. The judgements of buckets do not show all
-    of these hours, because a bucket without counts has no judgement."""
+    """Returns the hours that may have lines of a declared loss. The verdicts on buckets do not show
+    all of these hours, because a bucket without counts has no verdict.
+    """
     names = with_rejects([topic])
     evidence = edition.evidence(NO_BUCKETS, topics_named(names))
     judgements = [
@@ -139,8 +141,8 @@ def _is_good(found: Standing) -> bool:
 
 def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
     """The epoch and number of an output's newest message in the ledger, and whether the output is
-    retired. The caller must know whether it is retired, because a verdict says nothing about the
-    rows of a retired output."""
+    retired; None if the ledger has no message of the output. The caller must know whether the
+    output is retired, because a verdict says nothing about the rows of a retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None

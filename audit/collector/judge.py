@@ -1,13 +1,14 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 The result for all buckets together is called the *standing*. A step judges only the buckets whose
-verdict may have changed: their counts have changed, or other evidence on which the verdict depends
-(see judgement.dependence). So after a step that had enough time, the standing is the same as if the
-step had judged every bucket. If the time is too short, the step leaves buckets for the next step:
-first the buckets that are too young to be due, then the oldest buckets. Every second step begins
-with the buckets that have waited longest. So every bucket is judged in the end, even if evidence
-that concerns all buckets changes again and again. The standing says how many hours have buckets
-that were never judged. While the ledger is being rebuilt, nothing is judged.
+verdict may have changed because their counts have changed, or because other evidence on which the
+verdict depends has changed (see judgement.dependence). So after a step that had enough time, the
+standing is the same as if the step had judged every bucket. If the time is too short, the step
+leaves buckets for the next step: first the buckets that are too young to be due, then the oldest
+buckets. Every second step begins with the buckets that have waited longest. So every bucket is
+judged in the end, even if evidence that concerns all buckets changes again and again. The standing
+contains the number of hours with buckets that were never judged. While the ledger is being rebuilt,
+nothing is judged.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ STALE_MAX = 2_000
 """A step considers at most this many buckets of each topic."""
 
 NOTED_AGENTS_MAX = 50_000
-"""Verdicts on so many agents are noted together."""
+"""Verdicts are passed to `note` in groups. A group ends when its verdicts have more than this many
+agents together.
+"""
 
 Note = Callable[[Sequence[BucketVerdict], int], None]
 """A function that gets the verdicts that may have changed, and the audit's time."""
@@ -60,7 +63,7 @@ Note = Callable[[Sequence[BucketVerdict], int], None]
 class Judge:
     """Owns the last judgement of each bucket. Only the thread that owns the ledger's connection
     uses this object; other threads may only read `blocks`. note: gets the verdicts that may have
-    changed. After all buckets were judged once and `may_note` has returned true, it gets each
+    changed. After all buckets were judged once and `may_note` has returned true, `note` gets each
     verdict at least once."""
 
     def __init__(
@@ -83,7 +86,7 @@ class Judge:
         self._blocks: dict[int, Standing] = {}
         self._starts: tuple[int, ...] = ()
         self.evidence = Evidence()
-        """All evidence of the last step, but for the counts of buckets."""
+        """All evidence of the last step, without the counts of buckets."""
         self._take_facts()
 
     @property
@@ -112,14 +115,17 @@ class Judge:
         return self._standing(evidence, now_ms, {x.source: x for x in looks})
 
     def _take_facts(self) -> int:
-        """Finds what the judgements of all topics share. Returns the time of our clock."""
+        """Finds the facts that the judgements of all topics share. Returns the time of the
+        collector's clock.
+        """
         policy, now_ms = self._policy(), self._clock.time_ms()
         self.common = CommonFacts(self.evidence, policy, present_ms(self.evidence, policy, now_ms))
         self.fleet = FleetColumns(self.common)
         return now_ms
 
     def _forget_everything(self) -> Standing:
-        """Returns the standing for the time in which the ledger has only a part of the evidence."""
+        """Forgets all earlier judgements. Returns the standing for the time in which the ledger has
+        only a part of the evidence, and nothing is judged."""
         self.evidence = self._ledger.evidence_without_counts()
         self._topics, self._counted, self._blocks, self._starts = {}, {}, {}, ()
         self._is_whole = self._is_counted = False
@@ -129,7 +135,8 @@ class Judge:
     # Which buckets.
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
-        """Finds the buckets whose counts have changed, or were deleted, since the last step."""
+        """Returns, by topic, the buckets whose counts have changed since the last step, or whose
+        counts were deleted since then."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -175,8 +182,11 @@ class Judge:
                 return
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
-        """Judges, and notes the verdicts. now_ms: the audit's time; None if nothing is noted. A
-        verdict holds the counts of its bucket, so only some verdicts at a time are kept."""
+        """Iterates over `judged`, which judges one bucket at each step and yields its verdict, and
+        passes the verdicts to `note` in groups. now_ms: the audit's time; None if no verdict is to
+        be passed to `note`. A verdict holds the counts of its bucket, so a group is dropped before
+        the next group is made.
+        """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:
             if self._note is not None and now_ms is not None:
@@ -199,7 +209,7 @@ class Judge:
             facts.topic.pruned.add(key)
         return look.judgement.bucket(key)
 
-    # What all verdicts give together.
+    # The sum of all verdicts.
 
     def _standing(self, evidence: Evidence, now_ms: int, looks: Mapping[Source, _Look]) -> Standing:
         for source in self._topics.keys() - looks.keys():
@@ -239,7 +249,9 @@ class Judge:
 
 @dataclass(slots=True)
 class _Look:
-    """One topic in one step. stale: for each row, whether the step must judge the row's bucket."""
+    """The work on one topic in one step. stale: for each row, whether the step must still judge the
+    row's bucket.
+    """
 
     source: Source
     topic: TopicBuckets
@@ -248,8 +260,9 @@ class _Look:
     stale: npt.NDArray[np.bool_]
 
     def forget(self, verdict: BucketVerdict) -> None:
-        """Forgets the tallies (sums of counts) of the bucket of this verdict, and notes that the
-        bucket is judged."""
+        """Drops the tallies (sums of counts) of the bucket of this verdict, and notes that the
+        bucket is judged.
+        """
         key = verdict.bucket, verdict.bucket_ms
         for topic in self.judgement.facts.related:
             topic.tallies = {x: y for x, y in topic.tallies.items() if x != key}
@@ -257,8 +270,9 @@ class _Look:
         self.stale[self.topic.place(key)] = False
 
     def left(self, size_ms: int) -> set[int]:
-        """The starts of the blocks of this size that have buckets which this step had no time to
-        judge."""
+        """Returns the starts of the blocks of this size with buckets that this step had no time to
+        judge.
+        """
         starts = self.topic.rows["bucket"][self.stale]
         return set((starts - starts % size_ms).tolist())
 

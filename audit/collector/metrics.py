@@ -1,11 +1,12 @@
 """The collector's metrics: the number of buckets by verdict, the hosts, the clocks, and for each
 topic how complete and how fresh it is, and which of its records never became rows.
 
-The thread that judges hands over the numbers after each judgement, and a scrape reads them. Metrics
-of a topic have the labels `cluster` and `topic` of its source. The other labels have a bounded
-number of values, too: tiers, verdicts and certainties are fixed sets, rules come from the settings
-of agents, and only the REASONS_MAX most frequent reasons of losses have values of their own. Only
-the metrics of clocks have hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
+The thread that judges passes the numbers to this module after each judgement, and a scrape reads
+them from here. Metrics of a topic have the labels `cluster` and `topic` of its source. The other
+labels have a bounded number of values, too: tiers, verdicts and the certainty of a loss (lost or
+uncertain) are fixed sets, rules come from the settings of agents, and only the REASONS_MAX most
+frequent reasons of losses have values of their own. Only the metrics of clocks have hosts as
+labels, and only for the CLOCKS_MAX clocks that differ most.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Name = tuple[str, str]
 is several sources."""
 
 Labels = tuple[str, ...]
-"""The values of a metric's labels: the cluster, the topic, and those of the further labels."""
+"""The values of a metric's labels: the cluster, the topic, and the values of the other labels."""
 
 _BUCKETS = Gauge(
     "skidway_audit_buckets", "All buckets in which anything was counted, per verdict.", ["verdict"]
@@ -107,7 +108,7 @@ _CLOCK = Gauge(
 
 
 def tell_standing(found: Standing) -> None:
-    """The sums over all topics."""
+    """Sets the numbers of buckets of all topics together, by verdict."""
     for status in Status:
         _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
     _OVERDUE.set(sum(found.overdue.values()))
@@ -124,7 +125,7 @@ def tell_topics(found: Standing, evidence: Evidence) -> None:
 
 
 def tell_risks(hosts: Iterable[HostRisk], tiers: Iterable[TierRisk], now_ms: int) -> None:
-    """What is at risk, and when it is lost."""
+    """Sets how many bytes and records are at risk, and when they will be lost."""
     _RISKS.families = list(_of_risks(hosts, tiers, now_ms))
 
 
@@ -162,7 +163,9 @@ def tell_pruned(buckets: int) -> None:
 
 
 class _Families(Collector):
-    """Yields what was told last. A scrape sees one judgement, and never parts of two."""
+    """Yields the metrics of the values that were set last. A scrape sees one judgement, and never
+    parts of two judgements.
+    """
 
     def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
         self.families = list(families)
@@ -229,8 +232,10 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
-    """The time in ms before which all buckets of the topics with one name are complete. If the
-    first bucket is overdue, the start of this bucket."""
+    """Returns the time in ms before which all buckets of the topics with one name are complete. If
+    even the first bucket is overdue (due, but not complete), returns the start of this bucket.
+    Returns None if one of these topics has neither a complete nor an overdue bucket.
+    """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]
     if not waiting:
@@ -259,8 +264,9 @@ def _filtered(lines: Mapping[Name, Sequence[TopicStanding]]) -> dict[Labels, int
 
 
 def _of_losses(evidence: Evidence) -> Iterator[GaugeMetricFamily]:
-    """The ranges of files that agents declared lost or uncertain, including those that people
-    accepted."""
+    """Yields the metrics of the ranges of files that agents declared lost or uncertain. Ranges that
+    people accepted count, too.
+    """
     ranges: Counter[Labels] = Counter()
     sizes: Counter[Labels] = Counter()
     for source, topic in evidence.topics.items():
@@ -328,7 +334,9 @@ def _reason(words: str) -> str:
 def _with_reasons_bounded(
     found: Mapping[Labels, int], ranges: Counter[Labels]
 ) -> dict[Labels, int]:
-    """Keeps the most frequent reasons, and adds up all others as one."""
+    """Keeps the values of the most frequent reasons, and adds up the values of all other reasons
+    under one reason.
+    """
     frequency: Counter[str] = Counter()
     for key, count in ranges.items():
         frequency[key[-1]] += count
@@ -342,7 +350,8 @@ def _with_reasons_bounded(
 def _family(
     name: str, words: str, values: Mapping[Any, int | None], *labels: str, scale: int = 1
 ) -> GaugeMetricFamily:
-    """Makes a family of the metrics of topics. A value of None has no sample."""
+    """Returns a family (a metric with its name, help text and samples) with a sample for each of
+    these values of topics. A value that is None gets no sample."""
     made = GaugeMetricFamily(name, words, labels=["cluster", "topic", *labels])
     for key, value in values.items():
         if value is not None:

@@ -1,15 +1,16 @@
-"""Finds buckets that the collector may delete from its store: buckets that are older than
-`keep.days`, and complete or accepted.
+"""Finds the buckets that the collector may delete from its store. These buckets are older than
+`keep.days`, and are complete or accepted.
 
 `OldBuckets` judges one minute of old buckets after the other, on a thread of its own. It has its
 own connection to the ledger, and only reads. The collecting thread, which is the ledger's only
 writer, takes a few of the buckets that were found, and deletes them. A late line may change a
-bucket after it was judged. So the collecting thread deletes a bucket only if its counts are still
-those that were judged.
+bucket after it was judged. So the collecting thread deletes a bucket only if the bucket's counts
+have not changed since then.
 
 A bucket that is neither complete nor accepted stays until somebody accepts it. Until then, its
-topic is complete only up to this bucket. If it is a bucket of rejects, the bucket of the topic
-whose lines were rejected stays, too, because the share of rejects depends on both buckets.
+topic is complete only up to this bucket. If it is a bucket of a topic of rejects, the bucket with
+the same start in the topic of the accepted lines stays, too, because the share of rejects depends
+on both buckets.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ accepted them."""
 
 PAUSE_S = 10.0
 CLOCK_S = 600.0
-"""How often the thread computes before which time buckets are old. It does so for the first time
-when the collector has run for this long, because the collector then knows whether its own clock is
-right."""
+"""At this interval, in seconds, the thread computes the time before which buckets are old. It does
+this for the first time when this interval has passed since the start of the collector, because by
+then the collector knows whether its own clock is right.
+"""
 
 SHARE = 20
 """Judging old buckets takes at most a twentieth of a core."""
@@ -57,9 +59,9 @@ _log = log.get(__name__)
 
 
 class OldBuckets:
-    """One thread calls `look`, and owns the connection `ledger`. Another thread calls `take`.
-    before_ms: buckets that end before this time are old; None as long as the time is not known.
-    stopping: is set when the program ends."""
+    """The old buckets that were found and wait for their deletion. One thread calls `look`, and
+    owns the connection `ledger`. Another thread calls `take`. before_ms: buckets that end before
+    this time are old; None until the time is known. stopping: is set when the program ends."""
 
     def __init__(
         self,
@@ -91,7 +93,8 @@ class OldBuckets:
         return found
 
     def look(self) -> bool:
-        """Judges the old buckets of one minute. Returns false if there is no further minute."""
+        """Judges the old buckets of the next minute of event time. Returns false if there is no
+        further minute with old buckets."""
         now = self._clock.monotonic()
         if now >= self._again_at:
             self._after, self._again_at = FOREVER[0], now + AGAIN_S
@@ -109,8 +112,9 @@ class OldBuckets:
         return True
 
     def _before_ms(self) -> int:
-        """The time before which all buckets are old. The clocks of the senders must agree, too, so
-        that nothing is deleted only because the audit's clock is ahead."""
+        """Returns the time before which all buckets are old, both by the audit's clock and by the
+        senders' clocks. So no bucket is deleted only because the audit's clock is ahead.
+        """
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])

@@ -1,13 +1,14 @@
-"""What is at risk: bytes that only a host has, and records that only the first tiers have, each
-with the time at which they are lost if nothing changes.
+"""Finds what is at risk: bytes that only a host has, and records that only the first tiers have.
+For each of them, says when they will be lost if nothing changes.
 
-    on a host     agents tell their unsafe bytes, and when the files will be deleted (notes)
-    in a tier     the newest buckets, whose verdicts the standing contains; counters tell how long
-                  the brokers of their cluster keep the records (notes)
+    on a host     each agent reports in notes (messages that change no verdict) how many unsafe
+                  bytes it has, and when the files will be deleted
+    in a tier     the verdicts on the newest buckets (in the standing) show which records a tier
+                  lacks; counters report in notes how long the brokers of their cluster keep records
 
-An agent that works has unsafe bytes all the time, those of the last seconds. So bytes on a host are
-at risk only if they are older than SETTLED_MS, or if they are lost within URGENT_MS. A time of loss
-that nobody can know is None.
+The bytes of the last seconds are always unsafe, even if the agent works well. So bytes on a host
+are at risk only if they are older than SETTLED_MS, or if they will be lost within URGENT_MS. If the
+time of loss is not known, it is None.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """Unsafe bytes of a topic on a host. told_ms: when the agent told them, by its clock. more: how
-    many topics the agent did not name."""
+    """Unsafe bytes of a topic on a host. told_ms: when the agent reported these bytes, by the
+    agent's clock.
+    """
 
     host: HostState
     cluster: str
@@ -45,10 +47,12 @@ class HostRisk:
 
 @dataclass(frozen=True, slots=True)
 class TierRisk:
-    """What the tiers lack of a topic, in the newest buckets. tiers: those that have lacked records
-    for longest, in their order. records, bytes: what the tier lacks that lacks most. holder: the
-    last place that has records which the first of these tiers lacks. loss_ms: when the first of
-    them expires there; None if nobody knows it."""
+    """The records of a topic that tiers lack, in the newest buckets. tiers: the tiers that have
+    lacked records for longest, in the order of tiers. records, bytes: what the tier with the most
+    missing records lacks. holder: the last place with records, among the places before the first of
+    these tiers. loss_ms: when the oldest missing record expires at `holder`; None if this is not
+    known.
+    """
 
     source: Source
     tiers: tuple[Tier, ...]
@@ -60,20 +64,26 @@ class TierRisk:
 
 
 def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
-    """The newest backlog of each agent, with its note."""
+    """Returns the newest backlog of each agent (its report about unsafe bytes), with the note that
+    contains the backlog. The key is the agent's id.
+    """
     told = (x for x in notes if x.kind == backlog.KIND and _is_agent(x.producer))
     return {int(x.producer): (x, backlog.backlog_of(x)) for x in told}
 
 
 def _is_agent(producer: str) -> bool:
-    """Whether this is the id of an agent as agents write it, which has at most 20 digits."""
+    """Returns whether this is an agent's id as agents write their ids: a decimal number of at most
+    20 digits.
+    """
     is_number = producer.isascii() and producer.isdecimal() and len(producer) <= 20
     return is_number and str(int(producer)) == producer
 
 
 def kept(notes: Iterable[Note]) -> Kept:
-    """The retentions that counters told. A counter of a cluster's own topics and one of its copies
-    have names of sources in common, so the tier belongs to the key."""
+    """Returns the retentions that counters reported. The tier is part of the key, because the
+    counter of a cluster's own topics and the counter of the cluster's mirrored topics may name the
+    same sources.
+    """
     found: dict[tuple[Tier, str, Source], int] = {}
     for note in (x for x in notes if x.kind == retention.KIND):
         for source, ms in retention.retention_of(note).items():
@@ -86,7 +96,7 @@ def kept(notes: Iterable[Note]) -> Kept:
 def host_risks(
     hosts: Iterable[HostState], told: Mapping[int, tuple[Note, Backlog]], now_ms: int
 ) -> Iterator[HostRisk]:
-    """The topics of expected hosts whose bytes are at risk."""
+    """Yields the topics of which expected hosts have bytes at risk."""
     for state in hosts:
         for agent in state.agents if state.expected else ():
             note, found = told.get(agent.agent, (None, Backlog()))
@@ -96,8 +106,9 @@ def host_risks(
 
 
 def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
-    """Whether these bytes are more than those on their way. Their age is that at the telling: while
-    the agent's next note is on its way, they may have been delivered."""
+    """Returns whether unsafe bytes are too old, or will be lost soon. Their age is computed for the
+    time of the agent's note, because the bytes may have been delivered after this note.
+    """
     if not topic.bytes:
         return False
     is_old = topic.oldest_ms is None or told_ms - topic.oldest_ms > SETTLED_MS
@@ -105,7 +116,7 @@ def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
 
 
 def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> Iterator[TierRisk]:
-    """What the tiers lack of each topic's newest buckets."""
+    """Yields, for each topic, what the tiers lack in the newest buckets."""
     for topic in topics:
         found = _lacking(topic, policy)
         if found:
@@ -113,7 +124,7 @@ def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> 
 
 
 def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
-    """How many records and bytes a tier lacks of those that an earlier tier has."""
+    """Returns how many records and bytes of the earlier tiers a tier lacks."""
     before, here = [(0, 0)], []
     for place, sums in verdict.places().items():
         counted = (0, 0) if sums is None else (sums.count, sums.bytes)
@@ -126,7 +137,9 @@ def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
 
 
 Lacking = dict[Tier, list[tuple[BucketVerdict, int, int]]]
-"""By tier, the buckets that it lacks records of, with their number and bytes."""
+"""For each tier, the buckets of which the tier lacks records, with the number and the bytes of the
+missing records.
+"""
 
 
 def _lacking(topic: TopicStanding, policy: Policy) -> Lacking:

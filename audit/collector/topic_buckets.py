@@ -1,8 +1,9 @@
 """The last verdict on each bucket of one topic, and the evidence that it depends on, in little
 memory.
 
-A month of a topic has 50,000 buckets. So the values of a bucket that the standing needs are one row
-of an array, sorted by bucket. Whole verdicts are kept only for the newest buckets.
+A month of a topic has 50,000 buckets. So for each bucket, an array has one row with the values that
+the standing needs. The array is sorted by bucket. Whole verdicts are kept only for the newest
+buckets.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ROW: Final = np.dtype(
         ("late", np.uint64),
         ("rest", np.int64),
         ("is_stale", np.bool_),
-        ("stale_since", np.int64),  # the look that found that the row must be judged; or 0
+        ("stale_since", np.int64),  # which call of `look`, from 1 on, found it stale; 0: none
         ("is_judged", np.bool_),
         ("is_noted", np.bool_),
         # the verdict
@@ -82,12 +83,14 @@ class TopicBuckets:
         self._filtered: dict[BucketId, tuple[Filtered, ...]] = {}
         self._accepted: frozenset[BucketId] = frozenset()
         self.shorts: dict[BucketId, BucketVerdict] = {}
-        """The verdicts on the newest buckets, in their short form."""
+        """The verdicts on the newest buckets, in their short form, which has only the gravest
+        agents."""
 
     def keep(self, counted: set[BucketId], lossy: Iterable[BucketId]) -> None:
         """Sets the topic's buckets: deletes the rows of all other buckets, and adds rows for new
-        buckets. counted: the buckets in which anything was counted; a new set object if they have
-        changed. lossy: the buckets in which an agent declared a loss."""
+        buckets. counted: the buckets in which anything was counted. If these buckets have changed,
+        the caller must pass a new set object. lossy: the buckets in which an agent declared a
+        loss."""
         keys = counted, frozenset(lossy)
         if keys[0] is self._kept[0] and keys[1] == self._kept[1]:
             return
@@ -113,7 +116,7 @@ class TopicBuckets:
                 self.rows["is_stale"][place] = True
 
     def mark_all(self) -> None:
-        """Notes that the counts of any bucket may have changed."""
+        """Notes that the counts of all buckets may have changed."""
         self.rows["is_stale"] = True
 
     def look(self, dependence: Dependence, lateness_ms: int) -> npt.NDArray[np.bool_]:
@@ -146,14 +149,18 @@ class TopicBuckets:
         return stale
 
     def waiting(self) -> npt.NDArray[np.int64]:
-        """For each row, how many calls of `look` ago the bucket was first found to need judging."""
+        """Returns, for each row, how many calls of `look` ago the bucket was first found to need a
+        new judgement; 0 if it needs none.
+        """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)
 
     def put(
         self, place: int, verdict: BucketVerdict, dependence: Dependence, *, is_noted: bool
     ) -> None:
-        """Stores the verdict on the bucket of a row, after `look`."""
+        """Stores the verdict on the bucket of the row `place`, with the state of the evidence that
+        the last call of `look` saw. is_noted: whether the verdict was also passed to the
+        history."""
         row, key = self.rows[place], (verdict.bucket, verdict.bucket_ms)
         late = dependence.late(key)
         self._forget(key)
@@ -280,7 +287,7 @@ class TopicBuckets:
         return found
 
     def place_of(self, key: BucketId) -> int | None:
-        """The row of a bucket; None if there is none."""
+        """Returns the row of a bucket, or None if the bucket has no row."""
         place = int(np.searchsorted(self.rows["bucket"], key[0], "left"))
         while place < len(self.rows) and self.rows["bucket"][place] == key[0]:
             if self.rows["bucket_ms"][place] == key[1]:
@@ -289,7 +296,7 @@ class TopicBuckets:
         return None
 
     def place(self, key: BucketId) -> int:
-        """The row of a bucket that has one."""
+        """Returns the row of a bucket. The bucket must have a row."""
         place = self.place_of(key)
         assert place is not None
         return place
@@ -304,10 +311,11 @@ class TopicBuckets:
         self._without_origin.discard(key)
 
     def _look_at_shape(self, dependence: Dependence) -> None:
-        """Gives the shape a new revision if the verdicts on all buckets may change. The shape is
-        the evidence that concerns all buckets. It gets a new revision if it has changed, and also
-        if an agent's newest seal covers fewer deltas than before. In the second case, any bucket
-        may have lines after this seal."""
+        """Increases `_shape_revision` if the verdicts on all buckets may have changed; then `look`
+        finds that every bucket must be judged again. This is the case if the shape (the evidence
+        that concerns all buckets) has changed, and also if an agent's newest seal covers fewer
+        deltas than before, because then any bucket may have lines that came after this seal.
+        """
         is_less = dependence.vouches_for_less(self._agents)
         self._agents = dependence.columns
         if is_less or dependence.shape != self._shape:
@@ -315,8 +323,9 @@ class TopicBuckets:
             self._shape_revision += 1
 
     def _look_at_acceptances(self, dependence: Dependence) -> None:
-        """Marks the buckets whose acceptances were all taken back. Later calls cannot find these
-        buckets again, so they stay marked until they are judged."""
+        """Marks the buckets of which all acceptances were taken back since the last call. Later
+        calls cannot find these buckets again, so the buckets stay marked until they are judged.
+        """
         self.mark(self._accepted - dependence.accepted)
         self._accepted = dependence.accepted
 
@@ -332,8 +341,9 @@ class TopicBuckets:
 
 
 def _complete_until(rows: Rows) -> int | None:
-    """The time before which all buckets are complete. Buckets of two sizes may overlap, so this
-    time is at most the start of the first bucket that is not complete."""
+    """The time before which all buckets are complete; None if not even the first bucket is
+    complete. Buckets of two sizes may overlap, so this time is at most the start of the first
+    bucket that is not complete."""
     starts = rows["bucket"]
     bad = starts[rows["residue"] != Status.COMPLETE]
     complete = starts < bad[0] if len(bad) else np.ones(len(rows), np.bool_)

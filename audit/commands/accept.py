@@ -176,16 +176,18 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places that both texts, `place` and `text`, would retire, among the places at which
-    senders other than agents have counted."""
+    """Returns the places that the text `place` and the text `text` would both retire. Considers
+    only places at which senders other than agents have counted.
+    """
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """For each sender that is not an agent, the place at which the sender counts. A place is marked
-    as retired if the text `place` names it, or names something that contains it, such as its
-    cluster."""
+    """Returns, for each sender that is not an agent, the place at which the sender counts. A place
+    is marked as retired if the text `place` names this place, or something that contains this
+    place, such as its cluster.
+    """
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]
@@ -203,8 +205,9 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """The bucket's name and status, with the reasons that the report shows, or with all reasons if
-    `is_whole`."""
+    """Returns the bucket's name and status, and its reasons: all reasons if `is_whole` is true,
+    otherwise only the reasons that the report shows.
+    """
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"
 

@@ -73,7 +73,8 @@ def _compare(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     with connect(args) as client:
         ranges, is_whole = _ranges(client, args.topic, since_ms)
-        files = list(_files(args.files))  # read after the ends, so that each record has its line
+        # The partitions' ends were looked up before, so the files have the lines of all records.
+        files = list(_files(args.files))
         records = Records(args.host or None, [each.path for each in files])
         _read(client, ranges, shape, records)
     result = matching.compare(files, records, is_whole=is_whole)
@@ -91,7 +92,8 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _ranges(client: Client, topic: str, since_ms: int | None) -> tuple[Ranges, bool]:
-    """The offsets to read, and whether they are all offsets that the topic ever had."""
+    """Returns the offsets to read: all, or those from the first record at or after `since_ms` on.
+    Also returns whether these are all offsets that the topic ever had."""
     (found,) = existing(client, [topic])
     tps = [TopicPartition(topic, each.index) for each in found.partitions]
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))

@@ -1,5 +1,6 @@
-"""`skidway audit why` without a topic: for each topic, the bucket that `why TOPIC` explains, with
-its gravest cause and the next command."""
+"""`skidway audit why` without a topic: shows, for each topic, the bucket that `why TOPIC` would
+explain, with the bucket's gravest cause and the next command.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 
 
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
-    """Prints the buckets. The status is 1 if there are any."""
+    """Prints, for each topic, the bucket that `why TOPIC` would explain. Returns the exit status,
+    which is 1 if a bucket was printed."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)
@@ -46,7 +48,7 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
 
 
 def worst(found: Iterable[BucketVerdict], explained: Explain) -> list[dict[str, Any]]:
-    """A row for each topic with a bucket that somebody should look at."""
+    """Returns a row for each topic that has a bucket that somebody should look at."""
     bad: dict[Any, list[BucketVerdict]] = {}
     for verdict in found:
         if is_bad(verdict):

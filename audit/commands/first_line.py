@@ -34,15 +34,16 @@ from skidway.schemas.topic_reading import read_ranges
 TEXT_BYTES_MAX = 4_096
 NAMES_MAX = 10_000
 READ_MAX = 3
-"""The command reads lines for at most this many explanations, because each line may take a wait for
-brokers."""
+"""The command reads lines from brokers for at most this many explanations, because each read may
+have to wait for the brokers.
+"""
 
 _KINDS = {
     Cause.READ_TWICE: "doubled",
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""The kinds of the lines of some causes. All other lines are missing."""
+"""The kind of the line for some causes. For all other causes, the line is missing."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
@@ -171,7 +172,8 @@ def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
 
 def _value_at(client: Client, tp: TopicPartition, offset: int) -> Any:
     """The value of the first record from an offset on, as an array of one value; None if the log
-    has none."""
+    has no such record.
+    """
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset
     begin = max(first, offset)

@@ -1,5 +1,6 @@
 """`skidway audit report --history`: asks a collector since when buckets have had their verdicts,
-and why the verdicts changed. Only the collector knows this; it is not in the audit topics."""
+and why the verdicts changed. Only the collector knows this, because the audit topics do not contain
+verdicts."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def changes(collector: str, topic: str, bucket: str) -> Sequence[Mapping[str, An
 
 
 def print_history(args: argparse.Namespace) -> int:
-    """Prints the history. Raises Unreachable, UsageError."""
+    """Prints the history of the buckets that the arguments select. Returns the exit status. Raises
+    Unreachable, UsageError."""
     if len(args.topic or []) > 1:
         raise UsageError("--history takes one --topic.")
     asked = {"topic": (args.topic or [None])[0], "bucket": args.bucket, "since": args.since}

@@ -45,8 +45,9 @@ class LiveLedger:
         self.ledger.close()
 
     def catch_up(self) -> None:
-        """Reads all messages that are in the audit topics now. Raises Unreachable, KafkaError,
-        CorruptBatch. After an error, the next call begins with new connections."""
+        """If the ledger is in memory, reads all messages that are in the audit topics now. (The
+        collector's ledger needs no reading.) Raises Unreachable, KafkaError, CorruptBatch. After an
+        error, the next call begins with new connections."""
         if self.is_store:
             return
         if self._client is None or self._collection is None:

@@ -55,8 +55,8 @@ def settings_of(args: argparse.Namespace) -> AuditSettings | None:
     """Returns the collector's settings, from the options and from a file. If no option names a
     file, reads the settings file that is installed on this host, even if the evidence is read
     elsewhere. Returns None if the options give no settings and no file is installed. Also returns
-    None if the options only say where to read the evidence, and this user cannot read the installed
-    file. Raises ConfigurationRefused."""
+    None if this user cannot read the installed file, and the options only say where to read the
+    evidence. Raises ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()

@@ -1,6 +1,6 @@
 """Looks at hosts or topics repeatedly, until every host is proven or every topic is complete, or
-until the time is over. A host is called short until it is proven, and a topic until it is
-complete."""
+until the time is over. A host that is not proven yet is called short, and so is a topic that is not
+complete yet."""
 
 from __future__ import annotations
 

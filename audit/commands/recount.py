@@ -78,8 +78,9 @@ def _compared(
     since_ms: int | None,
     clock: SystemClock,
 ) -> list[tuple[Recounted, list[Difference]]]:
-    """Returns each topic that the output has or should have, with its recount and with the
-    differences between the recount and the audit's counts."""
+    """Recounts each topic that the output has or should have. Returns the recounts, each with the
+    differences between it and the audit's counts. since_ms: only buckets that begin at this time or
+    later are compared; None for all buckets."""
     asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]

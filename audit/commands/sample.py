@@ -75,7 +75,8 @@ def _sample(args: argparse.Namespace) -> int:
 
 
 def _span(day: str | None, now_ms: int) -> tuple[int, int]:
-    """The time in which the periods of the samples begin. Raises UsageError."""
+    """Returns the span of time in which the wanted samples' periods begin: this day or, if `day` is
+    None, yesterday and today up to now. Raises UsageError if `day` is not a day."""
     if day is None:
         return now_ms - now_ms % DAY_MS - DAY_MS, now_ms
     try:
@@ -95,7 +96,8 @@ def _is_asked(args: argparse.Namespace, source: Any) -> bool:
 
 
 def _codec_of(args: argparse.Namespace) -> Callable[[int], Codec | str]:
-    """Finds codecs by schema ids. Raises Unreachable if the registry does not answer."""
+    """Returns a function that returns the codec of a schema id, or a sentence that says why the
+    schema cannot be used. The function raises Unreachable if the registry does not answer."""
     client, _ = registry(args)
     known: dict[int, Codec | str] = {}
 

@@ -1,4 +1,6 @@
-"""The common options of `skidway audit trace`, `find` and `sample`: where to look."""
+"""The common options of `skidway audit trace`, `find` and `sample`. These options say where to
+look.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +66,10 @@ def opened(
     host: str | None,
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
-    """Opens everything that the options name. host: the host of the line; its files are read if it
-    is this host, or if --agent-config is given. topics_of: the names of source topics whose logs
-    are needed, from the evidence."""
+    """Opens everything that the options name, and yields it as a `Site`. host: the host of the
+    line. Its files are read if the command runs on this host, or if --agent-config is given.
+    topics_of: gets the evidence, and returns the names of the source topics whose logs are needed.
+    """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)
     with ExitStack() as stack:
@@ -133,8 +136,9 @@ def _distinct(clusters: list[SiteCluster]) -> list[SiteCluster]:
 def _tiers(
     settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
 ) -> tuple[str, ...]:
-    """The tiers that must have a line: the tiers in the settings or, without settings, the tiers
-    that options name."""
+    """Returns the tiers, apart from agent, that must have a line: the tiers in the settings.
+    Without settings, returns broker and hdfs if an option names the output, and otherwise no tiers.
+    """
     if settings is not None:
         return tuple(tier for tier in settings.tiers if tier != "agent")
     return () if output is None else (logs.BROKER, "hdfs")

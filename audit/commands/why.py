@@ -102,7 +102,7 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """The inodes of the files with lines whose row or record has other content."""
+    """Returns the inodes of the files that have lines whose row or record has other content."""
     results = (result for topic in evidence.topics.values() for result in topic.samples)
     files = {(x.agent, x.file) for result in results for x in result.differences}
     known = {each: ledger.lines.inode(*each) for each in files}
@@ -131,8 +131,9 @@ def _at(
 def _empty(
     evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int
 ) -> Sequence[BucketVerdict]:
-    """The verdicts on the newest bucket that is due, even if nobody counted anything in it. Only
-    this bucket shows which hosts are silent."""
+    """Returns the verdicts on the newest bucket that is due, even if nobody counted anything in
+    this bucket. Only this bucket shows which hosts are silent now.
+    """
     size = evidence.bucket_ms or DEFAULT_BUCKET_MS
     return _whole(evidence, names, policy, now_ms, now_ms - policy.lateness_ms - size)
 
@@ -157,8 +158,10 @@ def _newest(found: Sequence[BucketVerdict]) -> Sequence[BucketVerdict]:
 
 
 def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
-    """Causes, each once, that keep buckets from being complete and will not go away by themselves.
-    The command shows them if all buckets so far are complete."""
+    """Returns the causes that keep buckets from being complete and will not go away by themselves.
+    If several buckets have the same cause, returns it only for the first of them. The command shows
+    these causes if there is no bucket at which somebody should look.
+    """
     passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.FILTERED)
     kept: list[Explained] = []
     seen: set[Explanation] = set()
@@ -210,8 +213,9 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
 def _heading(
     topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
 ) -> str:
-    """A sentence that says what is wrong. The result of a recount concerns the whole topic, so its
-    sentence names no bucket."""
+    """A sentence that says what is wrong. since: since when the bucket has had its verdict; None if
+    this is not known. The result of a recount concerns the whole topic, so its sentence names no
+    bucket."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""
@@ -220,7 +224,9 @@ def _heading(
 
 
 def _more(others: int, same: int) -> str:
-    """Says how many other buckets somebody should look at, and what to do about them."""
+    """Returns a sentence that says how many other buckets somebody should look at (`others`), and
+    how many of these have the same causes (`same`), so that one acceptance covers them, too.
+    """
     said = "1 other bucket needs" if others == 1 else f"{others:,} other buckets need"
     if not same:
         return f"{said} a look, too."

@@ -10,22 +10,24 @@ commits no offsets, and does not disturb the shipper.
     reports  tables and JSON documents
 
 A line and a record belong together if they have the same text, path and first byte. (The record's
-path may be the one that the file had before a rotation.) If records of a shape have no path or no
-first byte, the comparison does without. A line that is in a file twice needs two records. If a line
-without a record and a record without a line have the same place in a file, the line was changed.
+path may also be the path that the file had before a rotation.) If the records of a shape have no
+path or no first byte, only the other values are compared. A line that is in a file twice needs two
+records. If a line without a record and a record without a line have the same place in a file, the
+line was changed.
 
     records    0   1   2   2   4
     lines      0   1   2   3   4   5   6
-                           |       |------ behind the last shipped byte: not shipped yet
+                           |       |------ after the last shipped byte: not shipped yet
                        |   +-- missing
                        +-- doubled
 
 Lines before the first shipped line of a file are missing only if all records of the topic were
 read: with --since, or after records have expired, the shipper may have sent them earlier. Records
-are read up to the ends that their partitions had before the first file was read. So every record
-has its line, unless the file was deleted or the line was changed; such records are counted, too.
+are read up to the ends that their partitions had before the first file was read. So the files have
+the line of every record, unless a file was deleted or the line was changed. The command also counts
+the records without a line.
 
-A line is kept as a few numbers: the hash of its text, its first byte and its length. So a missing
-line could stay hidden if its hash (64 bits) is that of another text. With a million lines, the
-chance that any two hashes are equal is below 1 in 10^7.
+Memory holds only a few numbers for each line: the hash of its text, its first byte and its length.
+So a missing line could stay unnoticed if another text has the same hash (64 bits). With a million
+lines, the chance that any two hashes are equal is below 1 in 10^7.
 """

@@ -19,8 +19,9 @@ from skidway.audit.comparison.shapes import without_end
 from skidway.errors import SkidwayError, UsageError
 
 LINES_MAX: Final = 20_000_000
-"""The most lines of all files together. A line takes 24 bytes of memory, and 100 bytes while lines
-and records are joined."""
+"""All files together may have at most this many lines. A line takes 24 bytes of memory, and 100
+bytes while lines and records are joined.
+"""
 LINE_BYTES_MAX: Final = 16 << 20
 PACKED: Final = (".gz", ".bz2", ".xz")
 _NOT_A_NAME = re.compile(r"[-._]")
@@ -69,8 +70,9 @@ def files_of(patterns: Iterable[str]) -> list[str]:
 
 
 def read(path: str, room: int = LINES_MAX) -> FileLines:
-    """Reads the lines of a file. room: the most lines that the file may have. Raises UsageError if
-    it has more, and SkidwayError if it cannot be read."""
+    """Reads the lines of a file. room: the file may have at most this many lines. Raises UsageError
+    if the file has more lines, and SkidwayError if the file cannot be read.
+    """
     lines = FileLines(path)
     at = 0
     try:

@@ -17,15 +17,16 @@ from skidway.errors import UsageError
 
 RECORDS_MAX: Final = 20_000_000
 PATHS_MAX: Final = 100_000
-"""At most this many paths are remembered with their result. Each further path is compared with the
-files again for each record."""
+"""At most this many paths that fit none of the files are remembered. Each further path of this kind
+is compared with the files again for each record.
+"""
 NO_OFFSET: Final = -1
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Fate(StrEnum):
-    """What became of a line."""
+    """The result of the comparison for one line of a file."""
 
     SHIPPED = "shipped"
     MISSING = "missing"
@@ -40,9 +41,10 @@ BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
 
 @dataclass(slots=True)
 class Records:
-    """The records of a topic that may be lines of the files, in the order of each partition.
+    """The records of a topic that may belong to lines of the files, in the order of each partition.
     other_hosts, other_files, shapeless: how many records were left out, because they belong to
-    another host or to other files, or because their values have another shape."""
+    another host or to other files, or because their values have another shape.
+    """
 
     host: str | None
     files: Sequence[str]
@@ -58,7 +60,8 @@ class Records:
     shapeless: int = 0
 
     def add(self, shipped: Shipped | None, partition: int, log_offset: int) -> None:
-        """Adds a record. Raises UsageError if there are too many records."""
+        """Adds a record, or counts why it was left out. shipped: None if the record's value does
+        not have the shape. Raises UsageError if there are too many records."""
         if shipped is None:
             self.shapeless += 1
         elif not self._is_of_host(shipped.host):
@@ -79,14 +82,15 @@ class Records:
             self.log_offsets.append(log_offset)
 
     def _is_of_host(self, host: str | None) -> bool:
-        """Compares hosts without their domains, because some shippers write the domain and others
-        do not."""
+        """Whether the record belongs to the host whose files are compared; true if one of the two
+        hosts is unknown. Compares hosts without their domains, because some shippers write the
+        domain and others do not."""
         if self.host is None or host is None:
             return True
         return host.partition(".")[0] == self.host.partition(".")[0]
 
     def _path(self, path: str | None) -> int:
-        """The number of a path; -1 if none of the files may have had this path."""
+        """Returns the number of a path, or -1 if none of the files may have had this path."""
         if path in self.known:
             return self.known[path]
         if path in self._foreign:
@@ -98,7 +102,7 @@ class Records:
         return -1
 
     def fits(self) -> Array:
-        """For each path and each file: whether the file may have had the path."""
+        """Returns, for each path and each file, whether the file may have had the path."""
         fits = np.zeros((len(self.known), len(self.files)), np.bool_)
         for path, number in self.known.items():
             fits[number] = [path is None or may_have_been(file, path) for file in self.files]
@@ -107,8 +111,10 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes [first, end) of a file: consecutive lines with the same fate. place: partition and
-    offset of the first surplus record, or of the first changed record."""
+    """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
+    if the lines are doubled, partition and offset of the first surplus record; if they are changed,
+    of the first record with changed text; otherwise None.
+    """
 
     file: int
     fate: Fate
@@ -121,7 +127,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """For one file: how many lines have each fate, and how many surplus records its lines have."""
+    """The result for one file. counts: how many lines are shipped, missing, doubled and so on.
+    extra: how many more records than one each the doubled lines have, all together.
+    """
 
     path: str
     counts: dict[Fate, int]
@@ -130,8 +138,8 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of the comparison. spans: the spans of all fates except `shipped`, in the order of
-    files and bytes. unknown: how many records belong to no line."""
+    """The result of the comparison. spans: all lines except those that are `shipped`, in the order
+    of files and bytes. unknown: how many records belong to no line."""
 
     files: list[FileResult]
     spans: list[Span]
@@ -169,9 +177,10 @@ def compare(files: Sequence[FileLines], records: Records, *, is_whole: bool) -> 
 
 
 class _Join:
-    """counts: how many records each line has. line_of: the line of each record, or -1. too_many:
-    for each line with surplus records, the first of them. changed: for each changed line, the
-    record at its place, which has another text."""
+    """Joins lines and records. counts: how many records each line has. line_of: the line of each
+    record, or -1. too_many: for each line with surplus records, the first surplus record. changed:
+    for each changed line, the record that has the same place in the file but another text.
+    """
 
     def __init__(self, files: Sequence[FileLines], records: Records) -> None:
         sizes = [len(each.begins) for each in files]
@@ -194,7 +203,9 @@ class _Join:
         return slice(int(self._ends[file]), int(self._ends[file + 1]))
 
     def is_shipped(self, file: int) -> Array:
-        """For each line of a file: whether it has a record, or a changed record."""
+        """Returns, for each line of a file, whether the line has a record, or a record with changed
+        text.
+        """
         found = self.counts[self.rows(file)] > 0
         changed = np.array(sorted(self.changed), np.int64) - self._ends[file]
         found[changed[(changed >= 0) & (changed < len(found))]] = True
@@ -205,13 +216,14 @@ class _Join:
         return self._places[0][record], self._places[1][record]
 
     def by_place(self) -> None:
-        """Joins records that have an offset with lines of the same text at this byte."""
+        """Joins each record that has an offset in its file with a line that begins at this byte and
+        has the same text."""
         rows = np.flatnonzero(self._offsets >= 0)
         keys = _mixed(self._record_hashes[rows], self._offsets[rows])
         self._join(_mixed(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
 
     def by_text(self) -> None:
-        """Joins records without an offset with lines of the same text."""
+        """Joins each record that has no offset in its file with a line that has the same text."""
         rows = np.flatnonzero(self._offsets < 0)
         lines = np.flatnonzero(self.counts == 0)
         self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)
@@ -229,8 +241,9 @@ class _Join:
                     break
 
     def _join(self, keys: Array, lines: Array, record_keys: Array, records: Array) -> None:
-        """Gives each record a line with the same key and a fitting path: the first such line
-        without a record or, if all have records, the first."""
+        """Joins each record with a line that has the same key and a fitting path. Chooses the first
+        of these lines that has no record yet. If all of them have records, chooses the first line.
+        """
         if not len(keys) or not len(record_keys):
             return
         order = np.argsort(keys, kind="stable")
@@ -265,8 +278,9 @@ _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
 
 
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
-    """The fate of each line of a file. is_passed: whether lines of a newer file of the same log
-    were shipped, so that the shipper has finished this file."""
+    """The result for each line of a file, as the number of a `Fate`. is_passed: whether lines of a
+    newer file of the same log were shipped, so that the shipper has finished this file. is_whole:
+    whether all records that the topic ever had were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

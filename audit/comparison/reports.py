@@ -39,7 +39,8 @@ def span_rows(result: Result, files: Sequence[FileLines], limit: int) -> list[di
 
 
 def sentences(result: Result, records: Records, limit: int) -> Iterator[str]:
-    """The answer, and what was not compared."""
+    """Sentences that say how many lines are missing, doubled, changed or shipped, and which lines
+    and records were not compared. limit: how many ranges the table shows."""
     total = {fate: sum(x.counts[fate] for x in result.files) for fate in Fate}
     extra = sum(each.extra for each in result.files)
     bad = sum(1 for span in result.spans if span.fate in BAD)
@@ -75,7 +76,7 @@ def sentences(result: Result, records: Records, limit: int) -> Iterator[str]:
 def document(
     result: Result, files: Sequence[FileLines], records: Records, limit: int
 ) -> dict[str, Any]:
-    """The comparison for programs."""
+    """The result of the comparison as a JSON document for programs."""
     return {
         "ok": is_good(result),
         "files": [

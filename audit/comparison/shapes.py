@@ -23,8 +23,9 @@ from typing import Any, Final, NamedTuple
 
 
 class Shipped(NamedTuple):
-    """The contents of a record. host, path, offset: None if the record does not name it. text: the
-    line without its terminator."""
+    """The contents of a record. host, path, offset: None if the record does not have this value.
+    text: the line without its terminator.
+    """
 
     host: str | None
     path: str | None
@@ -84,8 +85,9 @@ def without_end(line: bytes) -> bytes:
 
 
 def found(document: Any, name: str | None) -> Any:
-    """The field with this name; None if there is none. The name may be written with dots in the
-    document itself, too."""
+    """Returns the field with this name, or None if the document has no such field. For a nested
+    field, the document may also have a key that contains the dots.
+    """
     if name is None or not isinstance(document, dict):
         return None
     if name in document:
@@ -99,7 +101,8 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | None:
-    """Numbers of templates are strings."""
+    """Returns the value as a number, or None if it is not a number. The value may be a number in a
+    text, because templates write numbers as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:

@@ -3,8 +3,9 @@ together. If it counted each batch by itself, a batch of one record would cost a
 hundreds.
 
 `continuity` decides about the first batch of a run only. Each other batch of the run begins where
-the batch before it ends. If `unpack_run` does not take the first batch, `unpack` takes it, or says
-what is wrong with it.
+the batch before it ends. `unpack_run` unpacks the batches of a run at once. If it does not accept
+the first batch, `unpack` unpacks this batch separately, or raises an error that says what is wrong
+with the batch.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Runs:
         self._space = Workspace(2 * TOGETHER_BYTES)
 
     def of(self, following: Following, batches: Sequence[memoryview]) -> Iterator[Run]:
-        """Yields the batches as runs, in order. If a batch stops the partition, its run is the
-        last. If a batch is damaged, yields the run of the batches before it, and then raises
-        CorruptBatch."""
+        """Yields the batches as runs, in order. If the partition cannot be counted beyond a batch,
+        the run of this batch is the last. If a batch is damaged, yields the run of the batches
+        before it, and then raises CorruptBatch."""
         ends = np.cumsum(np.array([len(raw) for raw in batches], np.int64))
         at, packed_bytes = 0, TOGETHER_BYTES
         while at < len(batches):
@@ -72,8 +73,9 @@ class Runs:
 
 
 def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterator[Run]:
-    """Yields the run of the batches that were taken, or of the first batch if none was taken. If a
-    batch is damaged, yields the run of the batches before it, and then raises CorruptBatch."""
+    """Yields the run of the batches that `unpack_run` accepted (`taken`), or of the first batch if
+    it accepted none. If a batch is damaged, yields the run of the batches before it, and then
+    raises CorruptBatch."""
     if not len(taken.headers):
         yield Run(step, step, decode_headers([unpack(batches[0])]))
         return
@@ -92,7 +94,8 @@ def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterato
 
 
 def _last(step: Step, taken: Taken) -> Step:
-    """The step of the last batch that was taken. step: that of the first batch."""
+    """Returns the step of the last batch that `unpack_run` accepted. step: the step of the first
+    batch."""
     if len(taken.headers) < 2:
         return step
     last = BatchHeader._make(taken.headers[-1].item())
@@ -100,8 +103,10 @@ def _last(step: Step, taken: Taken) -> Step:
 
 
 def _packed_bytes(taken: Taken, tried: int) -> int:
-    """How many bytes of batches to give to the next call of `unpack_run`: about as many as it
-    takes. Otherwise it would check the rest again and again."""
+    """Returns how many bytes of batches to pass to the next call of `unpack_run`: about as many as
+    one call can unpack. If the caller passed more, `unpack_run` would check the remaining batches
+    again in each call.
+    """
     packed = int(taken.headers["length"].sum())
     unpacked = len(taken.run.payload)
     return min(TOGETHER_BYTES, packed * TOGETHER_BYTES // unpacked) if unpacked else tried

@@ -101,7 +101,7 @@ class Counter:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
             try:
                 self.refresh()
-            except KafkaError as error:  # a topic was deleted between two requests: ask later
+            except KafkaError as error:  # a topic was deleted just now: the next refresh asks again
                 _log.warning("topics_not_refreshed", reason=str(error))
         self._fetch(timeout_ms, *wake)
         if self._clock.monotonic() >= self._commit_at:
@@ -202,7 +202,7 @@ class Counter:
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.commit()  # so that the state has the position if the partition returns
+        self.commit()  # if the partition comes back, counting goes on from the stored position
         del self._partitions[tp]
         self._fetcher.remove(tp)
         _log.info("partition_gone", partition=str(tp))
@@ -231,7 +231,7 @@ class Counter:
                 self._count_run(part.tp, counted, run)
         except CorruptBatch as error:
             self._stop(part.tp, counted, f"a batch is damaged: {error}")
-        except (Unreachable, KafkaError) as error:  # the gap's reason could not be read
+        except (Unreachable, KafkaError) as error:  # reading a gap's reason failed
             self._fetcher.remove(part.tp)
             self._failed(error)
 
@@ -290,7 +290,7 @@ class Counter:
         if after > before or step.gap is not None:
             self._progress.positions[key] = step.following.position
 
-    # What goes wrong.
+    # Errors.
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
         counted = self._partitions.get(error.tp)

@@ -34,9 +34,10 @@ _log = log.get(__name__)
 def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
-    """Counts until the program is told to stop. Raises StateRefused if the counter's state is older
-    than its published messages, for example on a restored or cloned machine. With `new_epoch`,
-    accepts such a state, and counts all records again under a new epoch."""
+    """Counts until a signal asks the program to stop. Raises StateRefused if the counter's state is
+    older than its published messages, for example on a restored or cloned machine. With
+    `new_epoch`, accepts such a state, and counts all records again under a new epoch.
+    """
     with (
         DirectoryLock(settings.state_dir),
         Client(

@@ -1,4 +1,5 @@
-"""Tells how long the brokers keep the records of the counted topics, in a note."""
+"""Reports to the audit how long the brokers keep the records of the counted topics. The report is a
+note, a message that changes no verdict (see audit.topic.notes)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _log = log.get(__name__)
 class Retentions:
     """Asks the brokers for the settings of topics when a note is due.
 
-    topics: returns the source of each topic that is counted, by the topic's name in the cluster.
+    topics: a function that returns the source of each counted topic, by the topic's name in the
+    cluster.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class Retentions:
         self._tell_at = clock.monotonic()
 
     def due(self, number: int) -> bytes | None:
-        """The bytes of a note if one is due. number: the last number of the counter's messages. If
-        the brokers do not answer, the note is late."""
+        """Returns the bytes of a note if a note is due, and otherwise None. Also returns None if
+        the brokers do not answer; a later call then asks the brokers again. number: the last number
+        of the counter's messages.
+        """
         now, topics = self._clock.monotonic(), self._topics()
         if now < self._tell_at or not topics:
             return None

@@ -145,7 +145,9 @@ class CounterState:
         return {(agent, file): end for agent, file, end in rows}
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """For each of these buckets that a delta has touched, the number of the last such delta."""
+        """Returns, for each of these buckets that a delta has touched, the number of the last delta
+        that touched it.
+        """
         found = {}
         for key in keys:
             row = self._connection.execute(

@@ -1,16 +1,18 @@
-"""The content sum of a record: 8 bytes that stand for all of its content.
+"""The content sum of a record: a hash of 8 bytes of the record's whole content.
 
-An agent makes the sums of sampled lines from the records that it would send once more. The audit
-makes them from the records in brokers, and from rows of the output. The sum covers
+An agent reads the sampled lines again, makes records from them as if it would send them again, and
+computes the sums of these records. The audit computes the sums from the records in brokers, and
+from rows of the output. A sum is computed from
 
     the event time      8 bytes, little-endian, ms since 1970
     the length          8 bytes, little-endian, the bytes of the line in its file
     the Avro datum      as the agent's codec writes it, without the schema's id before it
 
 A datum is the canonical form of a record's values. Our codec has one encoding for each value: it
-writes each array and each map as one block, and takes the union's branch from the value. So if a
-row is encoded by the schema of its record again, it gives the same bytes, and any changed value
-gives other bytes. Two different contents have the same sum by chance once in 2^64 pairs.
+writes each array and each map as one block, and takes the union's branch from the value. So if the
+audit encodes a row with the schema of the row's record, the result is the record's bytes. If a
+value has changed, the result differs. Two different contents have the same sum by chance in one of
+2^64 pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _HEAD = struct.Struct("<qq")
 
 
 def content_sums(times: Int64s, lengths: Int64s, datums: pa.BinaryArray) -> list[bytes]:
-    """The sum of each record. A null has no content, and so an empty sum, which equals no other."""
+    """Returns the sum of each record. A null has no content, so its sum is empty. An empty sum
+    differs from the sum of every record.
+    """
     columns = times.tolist(), lengths.tolist(), datums.to_pylist()
     return [
         b"" if datum is None else _sum(time_ms, length, datum)

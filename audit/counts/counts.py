@@ -2,8 +2,8 @@
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
 counts for the agent in its origin. A record without an origin counts for agent 0; reports say that
-it is "audited from the broker on". Its partition and offset identify such a record, because mirrors
-keep both. It counts under the origin file = partition, first = offset, length = 0.
+it is "audited from the broker on". Partition and offset identify such a record, because mirrors
+keep both. The record counts under the origin file = partition, first = offset, length = 0.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ _NOTHING = Sums()
 
 
 def total(parts: Sequence[Sums]) -> Sums:
-    """The sum of all parts."""
-    if len(parts) < 2:  # nearly all keys have one part, and a judgement reads every key
+    """The sums of all parts, added up."""
+    if len(parts) < 2:  # most keys have one part, so this makes a judgement faster
         return parts[0] if parts else _NOTHING
     return Sums(
         sum([x.count for x in parts]),
@@ -108,9 +108,11 @@ def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> t
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins under which records are counted and marked, one for each offset. A record's own
-    origin is sound if its numbers are possible. A record with a sound origin is counted under this
-    origin. Any other record is counted under agent 0, by its partition and offset."""
+    """Returns the origins under which records are counted and marked, one origin for each offset. A
+    record's own origin is sound if its numbers are possible. A record with a sound origin is
+    counted under this origin. Any other record is counted under agent 0, by its partition and
+    offset.
+    """
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -165,8 +167,10 @@ class Counts:
     def add_filtered(
         self, source: Source, agent: int, timestamps: Int64s, lengths: Int64s, rule: str
     ) -> None:
-        """Counts the records that one rule of an agent left out. lengths: the lengths in their
-        origins. The bucket of such a record has an entry even if nothing else was counted in it."""
+        """Counts the records that one rule of an agent left out. lengths: the lengths in the
+        records' origins. The bucket of such a record has an entry even if nothing else was counted
+        in it.
+        """
         buckets = bucket.start(timestamps, self.bucket_ms)
         starts, where = np.unique(buckets, return_inverse=True)
         records = np.bincount(where, minlength=len(starts)).tolist()
@@ -188,7 +192,7 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets all counts, after the caller has made them durable."""
+        """Forgets all counts. The caller must have made them durable before."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
@@ -246,7 +250,7 @@ class Counts:
 
 
 def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> Count:
-    """One entry of a delta."""
+    """The counts of one bucket as an entry of a delta."""
     source, agent, start = key
     return Count(
         source=source,

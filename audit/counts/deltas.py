@@ -2,9 +2,11 @@
 delta would be too large, makes several deltas.
 
 The numbers of a producer must have no holes, so a producer uses a number only in the transaction
-that also makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the
-deltas of a call, so that the `previous` numbers form one chain per bucket. Losses come last,
-because a loss concerns the buckets that its own delta and all deltas with lower numbers touch.
+that also makes the progress durable. Each count in a delta names, as `previous`, the last earlier
+delta of the producer that counted the same bucket, so the deltas of a bucket form a chain.
+Therefore each (source topic, agent, bucket) is in exactly one of the deltas of a call. Losses come
+last, because a loss concerns the buckets that its own delta and all deltas with lower numbers
+touch.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ LIMIT_BYTES = 900_000
 """The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
 (1 MiB), so that the record batch with the message also fits."""
 
-# the most bytes of a long in Avro; a string has its length as a long before its bytes
+# A long takes at most this many bytes in Avro. Before its bytes, a string has its length as a long.
 _LONG_BYTES = 10
 _ESCAPED_BYTES = 6
-"""The most bytes of a character in JSON, which has the names of the source topics."""
+"""A character takes at most this many bytes in JSON. Messages contain the names of source topics as
+JSON.
+"""
 _COUNT_BYTES = 8 * len(COLUMNS)
 _SEAL_BYTES = 3 * 8
 _HEAD_BYTES = 400
@@ -35,7 +39,8 @@ _HEAD_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """deltas: the deltas in the order of their numbers; empty if there was nothing to report.
+    """The result of `number_deltas`. deltas: the deltas in the order of their numbers; empty if
+    there was nothing to report.
 
     touched: the buckets that these deltas touch, each with the number that its next delta needs as
     `previous`. last: the last number that was used.
@@ -79,7 +84,8 @@ def number_seals(
     *,
     limit_bytes: int = LIMIT_BYTES,
 ) -> tuple[Seal, ...]:
-    """Makes seals, numbered from last + 1 on. Normally there is only one seal."""
+    """Returns seals of these topics, numbered from last + 1 on. Normally there is only one seal;
+    there are several if one message would be too large."""
     return tuple(
         Seal(sender, last + index, time_ms, tuple(x for x in group if isinstance(x, SealedTopic)))
         for index, group in enumerate(_groups(list(topics), limit_bytes), start=1)
@@ -120,8 +126,10 @@ def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
 
 
 def _bytes_at_most(part: _Part, counted: Collection[Source]) -> int:
-    """counted: the source topics that the counts of the same message have named already. A message
-    names the source topic of its counts only once."""
+    """Returns an upper bound for the number of bytes that the part takes in a message. counted: the
+    source topics that earlier counts of the same message have named already. A message names each
+    source topic of its counts only once.
+    """
     if isinstance(part, Count):
         filtered = sum(4 * _LONG_BYTES + 4 * len(x.rule) for x in part.filtered)
         source = 0 if part.source in counted else _source_bytes(part.source)

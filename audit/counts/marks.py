@@ -9,11 +9,11 @@ of the records so far, in offset order. Let m be the mark before a record [first
     then m = max(m, end), in all three cases
 
 Because the formula for the next mark is the same in all three cases, numpy can compute marks as a
-running maximum per file. To walk records is to apply this rule to them in offset order. Slices
-(offset ranges) of one partition can be walked in parallel, each as if there were no marks before
-it. The result of a slice is wrong only if, for one of the slice's files, a record begins below the
-mark that the earlier slices leave for that file. The marks after a slice depend only on each file's
-mark before the slice and its highest end in the slice.
+running maximum per file. To *walk* records means to apply these rules to the records in offset
+order. Slices (offset ranges) of one partition can be walked in parallel, each slice as if there
+were no marks before it. The result of a slice is wrong only if, for one of the slice's files, a
+record begins below the mark that the earlier slices leave for that file. The marks after a slice
+depend only on each file's mark before the slice and its highest end in the slice.
 The function `join` says which slices have to be walked again, and with which marks.
 
 The origins come from counts.identify, so positions are >= 0, lengths are >= 1 (or 0 under agent 0),
@@ -56,9 +56,9 @@ class Walked:
 def walk(
     agent: Int64s, file: Int64s, first: Int64s, length: Int64s, marks: Mapping[FileKey, int]
 ) -> Walked:
-    """Finds out, by the marks, which records are new, repeats or straddles (the module's docstring
-    explains these words). The records belong to one partition and are in offset order. Leaves
-    `marks` unchanged."""
+    """Returns, for each record, whether it is new, a repeat or a straddle, according to the marks
+    (the module's docstring explains these words). The records belong to one partition and are in
+    offset order. Leaves `marks` unchanged."""
     if len(agent) == 0:
         none = np.zeros(0, np.bool_)
         return Walked(none, none, none, {}, {})
@@ -100,8 +100,8 @@ class SliceEnds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """again: the slices for which `walk` must be called again. Each key is the index of such a
-    slice, and the value has the marks for this second call.
+    """The result of `join`. again: the slices for which `walk` must be called again. Each key is
+    the index of such a slice, and the value has the marks for this second call.
 
     marks: the partition's marks after all slices.
     """

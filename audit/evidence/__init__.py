@@ -3,8 +3,8 @@ ask for the evidence about a window (a range of time in which buckets start). A 
 of what one sender counted for one (source topic, agent, bucket). A *digest* is a short hash of a
 message; a message with a known number and another digest is a *clone* (the sender's state was
 copied or restored). A *block* has 64 successive numbers. *Packed* values are encoded in few bytes.
-Old messages without gaps are *settled*: the ledger deletes their digests, and stores only up to
-which number it has done so.
+Old messages without gaps are *settled*: the ledger deletes their digests, and stores only the
+number up to which it has deleted digests.
 
 hearing          where and when each message was read, and the clocks of the senders
 rereading        *rereadings*: which agents may have read the same bytes, and during which time

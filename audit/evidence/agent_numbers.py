@@ -12,13 +12,14 @@ from skidway.errors import StateRefused
 
 
 class AgentNumbers:
-    """The numbers of all agents that were ever counted, beginning with 0. If an object made numbers
-    in a transaction that failed, nobody may use the object any more."""
+    """The numbers of all agents that were ever counted, beginning with 0. If this object made
+    numbers in a transaction that failed, the caller must make a new object.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._agents: Int64s = np.empty(0, np.int64)
-        """By number."""
+        """The agent ids, in the order of their numbers."""
         self._read()
 
     def of(self, agents: Int64s) -> Int64s:
@@ -37,7 +38,7 @@ class AgentNumbers:
     def agents(self, numbers: Int64s) -> Int64s:
         """The agents that have these numbers."""
         if len(numbers) and int(numbers.max()) >= len(self._agents):
-            self._read()  # the writer has another connection
+            self._read()  # the writer may have made new numbers over its own connection
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self._agents):
             raise StateRefused("The audit's store is damaged: a bucket names an unknown agent.")
         found: Int64s = self._agents[numbers]

@@ -1,8 +1,9 @@
-"""What is known of a topic's agents and files, for one who asks again and again.
+"""Caches what the ledger knows about the agents and files of each topic, for a judge that asks
+again and again.
 
-Files change rarely, but to find those that several agents announced takes a look at all of them. So
-the answers are kept as long as they hold. Temporary triggers of SQLite note the topics whose rows
-the connection changes (see ledger_changes).
+Announcements of files change rarely, but a search for the files that several agents announced must
+read all announcements. So the answers stay in the cache until they may have changed. Temporary
+triggers of SQLite note the topics whose rows the connection changes (see ledger_changes).
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ Notes = Sequence[Sequence[FileNote]]
 
 
 class Announced:
-    """The agents of each topic, and the notes of each file that several agents announced.
-    read_notes: reads these notes of a topic, by the topic's id."""
+    """The agents of each topic, and the announcements of each file that several agents announced,
+    as rereading.FileNote values ("notes"). read_notes: a function that reads these notes for the
+    topic with this id."""
 
     def __init__(self, connection: sqlite3.Connection, read_notes: Callable[[int], Notes]) -> None:
         self._connection = connection
@@ -42,7 +44,9 @@ class Announced:
                 connection.execute(_trigger(table, columns, event))
 
     def refresh(self) -> None:
-        """Forgets what has changed. If another connection wrote, anything may have changed."""
+        """Drops the answers that may have changed. If another connection wrote, all answers may
+        have changed.
+        """
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         changed = self._connection.execute("DELETE FROM changed_sources RETURNING source")
         sources = [source for (source,) in changed]
@@ -53,7 +57,9 @@ class Announced:
             self._notes.pop(source, None)
 
     def agents(self, source: int) -> set[int]:
-        """The agents of a topic. Nobody may change the set. Topics with the same ones share it."""
+        """Returns the agents of a topic. The caller must not change the set, because topics with
+        the same agents share one set.
+        """
         if source not in self._agents:
             rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
             found = {agent for (agent,) in rows}
@@ -62,14 +68,17 @@ class Announced:
         return self._agents[source]
 
     def notes(self, source: int) -> Notes:
-        """The notes of each file of a topic that several agents announced."""
+        """The announcements (rereading.FileNote) of each file of a topic that several agents
+        announced."""
         if source not in self._notes:
             self._notes[source] = self._read_notes(source)
         return self._notes[source]
 
 
 def _trigger(table: str, columns: Sequence[str], event: str) -> str:
-    """Most updates change nothing, because agents repeat their announcements."""
+    """Returns the statement that creates a trigger. The trigger ignores updates that change no
+    value. Most updates are of this kind, because agents repeat their announcements.
+    """
     row = "old" if event == "DELETE" else "new"
     condition = ""
     if event == "UPDATE":

@@ -178,8 +178,9 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _is_absent(tp: TopicPartition, found: Mapping[str, TopicMetadata]) -> bool:
-    """Whether the cluster says that there is no such partition. A topic with an error may have
-    partitions that the cluster does not name."""
+    """Returns whether the cluster says that this partition does not exist. A topic with an error
+    may have partitions that the cluster does not name.
+    """
     known = found.get(tp.topic)
     if known is None:
         return True

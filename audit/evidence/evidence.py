@@ -72,10 +72,10 @@ class Numbers:
     """The facts about the numbers of those messages of a sender that have arrived.
 
     first, last: the least and the greatest known number. A number is also known if only a heartbeat
-    names it, so `last` may come from a heartbeat. missing: the least number
-    between `first` and `last` whose message did not arrive. first_time_ms: the sender's time in
+    names it, so `last` may come from a heartbeat. missing: the least number between `first` and
+    `last` whose message did not arrive; None if all arrived. first_time_ms: the sender's time in
     message `first`. cloned_at: the least number for which two messages with different contents
-    arrived.
+    arrived; None if there is none.
     """
 
     cluster: str
@@ -141,7 +141,7 @@ class TopicEvidence:
         difference.
     paths: the paths of the files that have losses, by agent and file id.
     pruned: the buckets whose counts were deleted, because they were complete or accepted, and old.
-        If such a bucket has tallies, these are of records that came later.
+        If such a bucket has tallies, they count records that came later.
     """
 
     tallies: Tallies = field(default_factory=dict)
@@ -172,11 +172,11 @@ class Evidence:
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
-        complete. Until then, nothing can be judged.
+        complete. While the ledger is being rebuilt, nothing can be judged.
     heard: when each sender made its last message.
     readings: by how much each sender's clock differs from the reader's clock.
-    offsets: by agent, the least and greatest offset of its messages. The module hearing says how
-        wrong clocks are taken into account.
+    offsets: by agent, the least and greatest offset of its messages. The module hearing explains
+        the fields heard, readings and offsets.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: for each epoch of an agent except the first, the time at which the epoch's first seal
         arrived (see Hearings.seal).
@@ -273,16 +273,18 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """Makes the note of a declared loss. If a sender other than the agent declared the loss, nobody
-    knows which of the agent's seals came before it. So the loss counts as older than any seal."""
+    """Returns the loss with the epoch, number and time of its message. If a sender other than the
+    agent declared the loss, it is unknown which of the agent's seals came before the loss. So the
+    loss then gets an epoch and a number that are lower than those of any seal.
+    """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The facts about a sender if its numbered messages are gone, so that only a heartbeat is
-    left."""
+    """The facts about a sender of which only a heartbeat is left, because its numbered messages are
+    gone. number: the last number, as the heartbeat names it."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
@@ -297,7 +299,7 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult | SampleResult):
         return  # commands send these messages, which do not prove that any sender is alive
     if isinstance(message, Sample | Note):
-        return  # the other messages of these senders prove that they are alive
+        return  # agents, counters and loaders send other messages, which prove that they are alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -96,11 +96,11 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The difference of a sender's clock from ours, from the lags that count (see above). window:
-    the number of the last window of our time that has such a lag. least_ms: the least lag in that
-    window. earlier_ms: the least lag in the window before `window`. earliest_ms: the least lag two
-    windows before `window`. If no lag of its window counts, `earlier_ms` or `earliest_ms` is
-    None."""
+    """The difference of a sender's clock from ours, from the lags that count (see the module's
+    docstring). window: the number of the last window of our time that has such a lag. least_ms: the
+    least lag in that window. earlier_ms: the least lag in the window before `window`. earliest_ms:
+    the least lag two windows before `window`. If no lag of its window counts, `earlier_ms` or
+    `earliest_ms` is None."""
 
     window: int
     least_ms: int
@@ -122,7 +122,7 @@ class Hearings:
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
         """Notes a message that proves that its sender is alive. time_ms: the time by the sender's
-        clock at which it made the message."""
+        clock at which it made the message. where: None if the place of the message is not known."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 

@@ -121,9 +121,10 @@ class Ledger:
             )
 
     def prune(self, old: Iterable[OldBucket], before_ms: int) -> int:
-        """Deletes those of the given old buckets whose counts have not changed since they were
+        """Deletes the given old buckets, except buckets whose counts have changed since they were
         judged. For the next SENDERS_MAX senders, also deletes digests and seals of messages before
-        this time. Returns the number of deleted buckets."""
+        this time. Returns the number of deleted buckets.
+        """
         with self._writing():
             count = self._rows.prune(old)
             self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms)
@@ -136,7 +137,8 @@ class Ledger:
         return int(count)
 
     def next_bucket(self, after: int, before: int) -> int | None:
-        """The start of the first bucket with counts that begins between these two times."""
+        """The start of the first bucket with counts that begins after `after` and before `before`;
+        None if there is no such bucket."""
         (found,) = self._connection.execute(
             "SELECT min(bucket) FROM tallies WHERE bucket > ? AND bucket < ?", (after, before)
         ).fetchone()
@@ -169,9 +171,10 @@ class Ledger:
         return True
 
     def rebuild(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Notes that these partitions are read from their beginnings. Until the ledger has reached
-        these offsets, it has only a part of the evidence, and nothing is judged. The ledger does
-        not wait for a partition whose offset is 0."""
+        """Notes that these partitions are read from their beginnings. ends: the offset that the
+        ledger must reach in each partition. Until then, it has only a part of the evidence, and
+        nothing is judged. The ledger does not wait for a partition whose offset is 0.
+        """
         with transaction(self._connection):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO rebuild VALUES (?, ?, ?)",
@@ -185,8 +188,9 @@ class Ledger:
         return {TopicPartition(*row) for row in rows}
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forgets up to which offsets these deleted partitions were read. The evidence from their
-        messages stays."""
+        """Deletes the positions of these partitions, which were deleted in the cluster. The
+        evidence from their messages stays.
+        """
         keys = [(tp.topic, tp.partition) for tp in partitions]
         with transaction(self._connection):
             for table in ("rebuild", "positions"):
@@ -219,8 +223,9 @@ class Ledger:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Runs the block as one transaction. If the transaction fails, the objects in memory are
-        made anew, because they may have ids that were rolled back."""
+        """Runs the block as one transaction. If the transaction fails, replaces the objects in
+        memory by new objects, because the old objects may have ids that were rolled back.
+        """
         try:
             with transaction(self._connection):
                 yield
@@ -236,7 +241,9 @@ class Ledger:
         return ledger_evidence.read(self._connection, window, topics)
 
     def evidence_without_counts(self) -> Evidence:
-        """All evidence but the tallies of buckets. Nobody may change it."""
+        """Returns all evidence without the tallies of buckets. The caller must not change the
+        evidence.
+        """
         connection = self._connection
         if self._announced is None:
             self._announced = Announced(
@@ -250,8 +257,10 @@ class Ledger:
     def evidence_of(
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
-        """What `evidence` returns, made from the evidence without counts that was read from the
-        state of the store that this connection sees. Nobody may change either of the two."""
+        """Returns the same evidence as `evidence`. whole: the evidence without counts, which must
+        have been read from the state of the store that this connection sees. The caller must change
+        neither `whole` nor the result.
+        """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         ids = self._sender_ids(len(whole.senders))
         return ledger_evidence.with_counts(
@@ -259,8 +268,10 @@ class Ledger:
         )
 
     def hold(self) -> None:
-        """Lets this connection see the present state of the store until `let_go`. A store in memory
-        has only one connection."""
+        """From now on, this connection sees the present state of the store, even if another
+        connection writes. This ends with `let_go`. Does nothing if the store is in memory, because
+        such a store has only one connection.
+        """
         if not self._is_in_memory:
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT taken FROM meta").fetchone()
@@ -271,8 +282,9 @@ class Ledger:
             self._connection.execute("ROLLBACK")
 
     def checkpoint(self) -> None:
-        """Copies what was committed from SQLite's log into the store, as far as no other connection
-        still reads an older state. So the log does not grow without end."""
+        """Copies committed changes from SQLite's write-ahead log into the database file, up to the
+        oldest state that another connection still reads. So the log does not grow without end.
+        """
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def buckets(self) -> dict[Source, set[BucketId]]:
@@ -281,8 +293,10 @@ class Ledger:
         return _by_source(rows, self._sources())
 
     def changed_buckets(self) -> Changed | None:
-        """The buckets whose counts this connection changed or deleted since the last call. None if
-        any bucket may have changed: at the first call, and when another connection wrote."""
+        """Returns the buckets whose counts this connection changed or deleted since the last call.
+        Returns None if any bucket may have changed, that is, at the first call and after another
+        connection wrote.
+        """
         if self._changes is None:
             self._changes = LedgerChanges(self._connection)
         found = self._changes.take()
@@ -292,8 +306,9 @@ class Ledger:
         return Changed(_by_source(found.changed, sources), _by_source(found.gone, sources))
 
     def tallies(self, source: Source, bucket: BucketId) -> BucketTallies | None:
-        """The tallies of one bucket; None if there are none. Only the writer may call this, between
-        two transactions."""
+        """Returns the tallies of one bucket, or None if the bucket has no tallies. Only the writer
+        may call this method, between two transactions.
+        """
         columns = self._rows.tallies(source, *bucket)
         if columns is None:
             return None
@@ -303,7 +318,8 @@ class Ledger:
         return BucketTallies(columns, senders, left_out.get(bucket, {}))
 
     def _sender_ids(self, last: int) -> SenderIds:
-        """The keys of all senders, up to this id at least."""
+        """The key of each sender, by the sender's id in the ledger. If the cached keys lack the id
+        `last`, reads all keys again."""
         if not self._senders or last not in self._senders:
             self._senders = ledger_evidence.sender_ids(self._connection)
         return self._senders

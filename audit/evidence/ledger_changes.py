@@ -1,9 +1,9 @@
 """Notices in which buckets a connection to the ledger changed the counts.
 
 Triggers of SQLite note the key of each bucket whose tallies or filtered records the connection
-writes or deletes. The triggers and their table are temporary: they belong to the connection and to
-the transactions that it commits. If another connection changed the database, any bucket may have
-changed.
+writes or deletes. The triggers and their table are temporary, so they exist only in this
+connection, and a transaction that is rolled back leaves no keys. If another connection changed the
+database, any bucket may have changed.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class LedgerChanges:
 
 def _trigger(table: str, event: str) -> str:
     """The statement that creates a trigger. The trigger inserts a bucket only if the table does not
-    have it. OR IGNORE would not do, because SQLite replaces the conflict clause in a trigger with
-    that of the statement that fires the trigger."""
+    have it. `INSERT OR IGNORE` would not be enough, because SQLite replaces the conflict clause in
+    a trigger with the conflict clause of the statement that fires the trigger."""
     row = "old" if event == "DELETE" else "new"
     columns = ", ".join(f"{row}.{name}" for name in ("source", "bucket", "bucket_ms"))
     noted = (

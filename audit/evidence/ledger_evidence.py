@@ -114,15 +114,16 @@ def read(
     announced: Announced | None = None,
 ) -> Evidence:
     """Reads all evidence from one snapshot of the database, in a deferred transaction. is_counted:
-    whether the evidence includes the tallies of the window's buckets. announced: what this
-    connection knows already."""
+    whether the evidence includes the tallies of the window's buckets. announced: the answers that
+    this connection has cached."""
     connection.execute("BEGIN")
     with connection:
         return _Reader(connection, window, announced, is_counted=is_counted).evidence(topics)
 
 
 def notes_of_files(connection: sqlite3.Connection, source: int) -> Notes:
-    """The notes of each file of a topic that several agents announced."""
+    """The announcements (rereading.FileNote) of each file of a topic that several agents
+    announced."""
     by_birth = _read_notes(connection, _BY_BIRTH, source)
     by_beginning = _read_notes(connection, _BY_BEGINNING, source)
     return [*by_birth, *filter(is_untold, by_beginning)]
@@ -131,7 +132,9 @@ def notes_of_files(connection: sqlite3.Connection, source: int) -> Notes:
 def _read_notes(
     connection: sqlite3.Connection, query: str, number: int
 ) -> Iterable[list[FileNote]]:
-    """In a row, the first columns identify the file, and the last columns are one agent's note."""
+    """Returns, for each file, the notes of all agents that announced the file. In each row of the
+    query, the first columns identify the file, and the last columns are one agent's note.
+    """
     notes: dict[tuple[object, ...], list[FileNote]] = {}
     for row in connection.execute(query, {"source": number}):
         identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
@@ -147,8 +150,10 @@ def with_counts(
     senders: SenderIds,
     numbers: AgentNumbers,
 ) -> Evidence:
-    """What `read` returns, made from the evidence without counts that was read from the same state
-    of the database. The evidence shares its values with `whole`, so nobody may change them."""
+    """Returns the same evidence as `read`. whole: the evidence without counts, which must have been
+    read from the same state of the database. The result shares values with `whole`, so the caller
+    must change neither of the two.
+    """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []
     sources = {Source(*parts): number for number, *parts in known}
@@ -166,8 +171,9 @@ def with_counts(
 
 
 class StoredTallies(Mapping[BucketId, BucketTallies]):
-    """The tallies of the buckets of a topic that begin in a window. They are read when somebody
-    asks for them; only those that were read last are kept."""
+    """The tallies of the buckets of a topic that begin in a window. The tallies of a bucket are
+    read only when they are needed. Memory holds only the tallies that were read last.
+    """
 
     def __init__(
         self,
@@ -442,7 +448,7 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
     """Returns the given topics and, for each topic of rejects among them, also the topic whose
-    lines were rejected."""
+    lines were rejected. None stands for all topics."""
     if topics is None:
         return None
     return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

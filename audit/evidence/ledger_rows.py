@@ -64,7 +64,9 @@ from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
 
 NOTES = {backlog.KIND: 1, retention.KIND: 1, load_note.KIND: load_note.KEPT}
-"""The kinds of notes that the ledger keeps, and how many of them of each producer."""
+"""For each kind of notes that the ledger keeps: how many notes of this kind it keeps for each
+producer.
+"""
 
 _FINGERPRINTS_MAX = 64
 """For at most this many schemas, unread messages are counted separately, by fingerprint. The unread
@@ -136,7 +138,7 @@ class Rows:
         elif isinstance(message, SampleResult):
             self._take_sample_result(message, value)
         elif isinstance(message, Sample):
-            pass  # the command that compares samples reads them from the topic
+            pass  # not stored: `skidway audit sample` reads samples from the audit topic
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         elif isinstance(message, Note):
@@ -180,17 +182,19 @@ class Rows:
         return self._sources.get(source) or self._source(source)
 
     def prune(self, old: Iterable[OldBucket]) -> int:
-        """Deletes old buckets whose counts have not changed since they were judged. Returns how
-        many."""
+        """Deletes those old buckets whose counts have not changed since they were judged. Returns
+        the number of deleted buckets.
+        """
         deleted = pruning.delete_buckets(self._connection, old, self._source, self._tallies.of)
         for key in deleted:
             self._tallies.forget(key)
         return len(deleted)
 
     def settle(self, after: int, count: int, before_ms: int) -> int | None:
-        """For the next `count` senders, deletes the digests and seals of messages before this time,
-        and all older notes. after: the id of the last sender that was handled. Returns the id of
-        the last sender that is handled now; None if there are no further senders."""
+        """For the next `count` senders, deletes the digests and seals of messages from before this
+        time. Also deletes all notes from before this time. after: the id of the last sender that
+        was handled. Returns the id of the last sender that is handled now; None if there are no
+        further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
@@ -208,7 +212,7 @@ class Rows:
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
-        """Writes the readings that differ from the stored ones; most readings do not."""
+        """Writes the readings that differ from the stored readings. Most readings do not differ."""
         rows = []
         for name, new in readings.items():
             known = self._reading(name)
@@ -239,8 +243,11 @@ class Rows:
         )
 
     def _take_note(self, note: Note, value: bytes) -> None:
-        """Keeps the newest notes of each kind and producer. Kinds that this version does not know
-        are left out."""
+        """Stores a note, and so replaces an older note of the same kind, producer and slot. (The
+        slot is the note's number modulo the number of notes that the ledger keeps of this kind.) A
+        note that is older than the stored note is ignored, and so is a kind of note that is not in
+        NOTES.
+        """
         if note.kind in NOTES:
             slot = note.number % NOTES[note.kind]
             self._connection.execute(
@@ -283,7 +290,9 @@ class Rows:
         )
 
     def _take_sample_result(self, message: SampleResult, value: bytes) -> None:
-        """Keeps the newest result of a topic, output and day, as long as it has differences."""
+        """Stores the newest result of a topic, output and day if it has differences. If it has
+        none, deletes the stored result.
+        """
         key = self._source(message.source), message.name
         if message.differing:
             insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"

@@ -2,7 +2,8 @@
 
 For each agent, epoch and topic, these are the first and the newest seal, the last seal before a
 clone (a message that has the number of another message), the last seal before each loss, and the
-two seals around each rereading.
+two seals around each rereading (a time in which the agent may have read what another agent had read
+already).
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ class Asked(NamedTuple):
 
 
 class LedgerSeals:
-    """The seals in the ledger. senders: the numbers of all senders. last_heard: the time at which
-    an agent was last heard."""
+    """The seals in the ledger. senders: what is known about the message numbers of each sender.
+    last_heard: a function that returns the time at which an agent was last heard.
+    """
 
     def __init__(
         self,
@@ -119,7 +121,8 @@ class LedgerSeals:
         return found
 
     def _further(self, asked: Asked) -> Iterator[tuple[SenderKey, SealNote]]:
-        """The further seals that the judgement needs because of a clone, a loss or a rereading."""
+        """The seals, besides the first and the newest, that the judgement needs because of a clone,
+        a loss or a rereading."""
         by_agent: dict[int, list[LossNote]] = {}
         for note in asked.losses:
             by_agent.setdefault(note.loss.agent, []).append(note)

@@ -139,13 +139,14 @@ INSERT INTO meta VALUES (1, 0, 0)
     settled: up to which number the digests of old messages were deleted.
     tallies: the counts of each bucket, packed (see module tally_packing).
     agent_numbers: small numbers for agents.
-    seals: what seals say about a set of topics, 64 numbers in a row (see module seal_blocks). An
-        agent seals all of its topics together, and mostly with the same values.
-    seal_ends: the first and the newest seal of each agent, epoch and set of topics. seal_topics:
-    the sets of topics, each as a JSON array of ids of sources. beginnings: when agents were first
-    heard. bounds: the bounds for event times that agents announced. inodes: when the inode of each
-    announced file was made, and the id whose content the inode had
-        before (see module rereading).
+    seals: the contents of seals for a set of topics; a row has 64 numbers (see module
+        seal_blocks). An agent seals all of its topics together, and mostly with the same values.
+    seal_ends: the first and the newest seal of each agent, epoch and set of topics.
+    seal_topics: the sets of topics, each as a JSON array of ids of sources.
+    beginnings: when agents were first heard.
+    bounds: the bounds for event times that agents announced.
+    inodes: when the inode of each announced file was made, and the id of the file whose content the
+        inode had before (see module rereading).
     unread: how many messages have a schema that this version of the program does not have.
     unread_from: the positions from which a version that has these schemas reads the topics again.
     pruned: which buckets were deleted because they are old (see module pruning).
@@ -158,9 +159,9 @@ INSERT INTO meta VALUES (1, 0, 0)
     overlaps: agents that were alive at the same time.
     host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
-        messages. The results of comparisons of samples are beside those of recounts, under a name
-        that has output and day, but only those with differences.
+        messages. The table `recounts` also has the results of comparisons of samples that found
+        differences, under a name that contains output and day.
     notes: the newest note of each kind, producer and slot, as the bytes of its message. The notes
-        of loads have several slots, all others one.
+        of loads have several slots, and all other notes have one slot.
 
 The module hearing explains the five tables from heard to offsets."""

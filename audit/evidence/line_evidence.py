@@ -82,7 +82,7 @@ class LineEvidence:
         return None if row is None else int(row[0])
 
     def sample_results(self) -> list[SampleResult]:
-        """The newest results of comparisons of samples, as far as they have differences."""
+        """The newest results of those comparisons of samples that found differences."""
         rows = self._connection.execute("SELECT value FROM recounts")
         found = (messages.decode(value) for (value,) in rows)
         return [each for each in found if isinstance(each, SampleResult)]

@@ -1,15 +1,16 @@
-"""The digests of all numbered messages, 64 numbers of a sender in a row.
+"""The digests of all numbered messages. A digest is a short hash of a message. A row has the
+digests of a *block*: 64 successive numbers of one sender.
 
 A digest has 4 bytes, which depend on the CRC-32 and the CRC-32C of the encoded message. No attacker
-chooses messages to get equal digests. If two different messages have one number, the ledger fails
-to notice this in one case of four billion; a sender that was copied or restored sends thousands of
-such messages.
+chooses messages to get equal digests. If two different messages have the same number, the ledger
+fails to notice this in one of four billion cases. A sender that was copied or restored sends
+thousands of such messages, so the ledger still notices the copy.
 
 Format of the column `digests`: 8 bytes with a bit for each number of the block, least byte first,
 then the digests of the numbers whose bits are set, in ascending order. Senders send their numbers
 in ascending order, so most new digests are appended. `newest` is the latest time of a message of
-the block, by the sender's clock. The block comes first in the primary key, so the rows that senders
-of the same age change are near to each other on disk.
+the block, by the sender's clock. The block comes first in the primary key. Senders of the same age
+send about the same numbers, so the rows that they change are near to each other on disk.
 
 Full blocks of old messages are *settled*: the ledger deletes their digests, and only stores the
 number below which all numbers are settled, and the latest time of these messages. A message with a
@@ -65,7 +66,8 @@ class _Settled(NamedTuple):
 
 class NumberRows:
     """Reads and writes digests. The same object serves one transaction after the other; after a
-    failed transaction, nobody may use it."""
+    failed transaction, the object must not be used any more.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -78,7 +80,7 @@ class NumberRows:
     def add(self, sender: int, number: int, digest: bytes, time_ms: int) -> bytes | None:
         """Adds the digest of a message, unless a message with this number is known. Returns the
         digest of the known message, or None if no message is known. For a settled number, returns
-        the given digest if the message may be a repetition, and otherwise no bytes."""
+        the given digest if the message may be a repetition, and otherwise an empty digest."""
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:
             return digest if time_ms <= settled.newest else b""
@@ -140,8 +142,9 @@ class NumberRows:
 
 
 def first_missing(connection: sqlite3.Connection, sender: int, first: int) -> int:
-    """The least missing number of this sender above `first`, which is the number of one of its
-    messages."""
+    """Returns the sender's least missing number above `first`. first: the number of a message that
+    has arrived.
+    """
     row = connection.execute("SELECT below FROM settled WHERE sender = ?", (sender,)).fetchone()
     block, index = divmod(first if row is None else max(first, row[0]), BLOCK)
     while True:

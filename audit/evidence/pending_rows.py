@@ -4,8 +4,8 @@ A busy audit topic has many messages of one sender in a transaction. All values 
 sums, minima and maxima. So it does not matter in which order the messages are added, or whether
 they are added here or by the database. (Other modules handle digests, tallies and seals.)
 
-`PendingRows` belongs to one transaction. Nobody may use it after `write`, or after the transaction
-has failed.
+`PendingRows` belongs to one transaction. The object must not be used after `write`, or after the
+transaction has failed.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class PendingRows:
         self._coverage: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def number(self, sender: int, message: Delta | Seal) -> None:
-        """Adds a message with a new number."""
+        """Adds a message whose number has not arrived before."""
         arrived = self._senders.setdefault(sender, _Arrived(0, message, message.number))
         arrived.count += 1
         arrived.last = max(arrived.last, message.number)
@@ -94,7 +94,7 @@ class PendingRows:
             arrived.first = message
 
     def claim(self, sender: int, number: int, time_ms: int) -> None:
-        """Adds the last number of a sender, from a heartbeat."""
+        """Adds the number of a sender's last numbered message, as a heartbeat names it."""
         said = number, time_ms
         self._claims[sender] = max(self._claims.get(sender, said), said)
 

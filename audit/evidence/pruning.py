@@ -1,15 +1,16 @@
 """Deletes what the ledger no longer needs, a little at a time.
 
-The table `pruned` remembers which buckets were deleted, 64 buckets of a topic in a row. If lines of
-a deleted bucket come later, the ledger counts them, but the bucket's other counts are gone. So the
-judgement does not compare these counts, and does not treat them as complete.
+The table `pruned` stores which buckets were deleted. A row stores this for 64 buckets of a topic.
+If lines of a deleted bucket come later, the ledger counts them, but the bucket's other counts are
+gone. So the judgement does not compare these counts, and does not treat them as complete.
 
-The ledger keeps all seals of an agent that declared a loss, that had a clone, or that may have read
-what another agent had read, because verdicts need its seals around these moments. For all other
-agents, the ledger deletes old blocks of seals, but never the newest block of an epoch. So if such
-an agent later declares a loss, the ledger still has its last seal before the loss. If another agent
-has read the same bytes, an older seal may be missing. In this case more buckets are in doubt, never
-fewer.
+The ledger keeps all seals of an agent that declared a loss, that had a clone (two different
+messages with one number), that has had several epochs, or that may have read what another agent of
+the same host had read. The reason is that verdicts need the agent's seals around these moments. For
+all other agents, the ledger deletes old blocks of seals, but never the newest block of an epoch. So
+if such an agent later declares a loss, the ledger still has its last seal before the loss. If
+another agent has read the same bytes, an older seal may be missing. In this case more buckets are
+in doubt, never fewer.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def delete_seals(connection: sqlite3.Connection, producers: Sequence[str], befor
 
 
 def pruned(connection: sqlite3.Connection, source: int, window: Window) -> Iterator[BucketId]:
-    """The buckets of a source in this window that were deleted."""
+    """Yields the deleted buckets of a source in this window."""
     rows = connection.execute(
         "SELECT bucket_ms, place, buckets FROM pruned WHERE source = ?1"
         " AND place BETWEEN ?2 / bucket_ms / ?4 - 1 AND ?3 / bucket_ms / ?4 + 1",

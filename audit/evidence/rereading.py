@@ -129,8 +129,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    A content replaces another one only in the same file. So the answer is None if the id before has
-    another inode or birth: then its file was copied, not rewritten.
+    The caller must compare inode and time of birth of both ids. If they differ, the file was copied
+    and not rewritten, so no content was replaced (see ledger_evidence).
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -139,8 +139,9 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether the times of birth fail to show which of these notes belong to the same file. All of
-    the notes have the same first bytes."""
+    """Returns whether a note has no time of birth, so that times of birth do not show which of
+    these notes belong to the same file. All of the notes have the same first bytes.
+    """
     return any(note.born_ns is None for note in notes)
 
 
@@ -149,11 +150,11 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
-    announced it.
+    """The rereadings of one topic, by agent. files: for each file, the ids under which agents
+    announced it (FileNote).
 
-    began: returns the time (ms) of an agent's first message, or None if this message is gone.
-    last_heard: returns the time (ms) of an agent's last message.
+    began: a function that returns the time (ms) of an agent's first message, or None if this
+    message is gone. last_heard: a function that returns the time (ms) of an agent's last message.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()
@@ -183,8 +184,9 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time at which the agent had announced all those of its ids whose content other agents
-        can have read before `heard_ms`."""
+        """Returns the time at which the agent had announced all of its ids whose content other
+        agents can have read before `heard_ms`.
+        """
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -194,13 +196,13 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     by_agent: dict[int, list[FileNote]] = {}
     for note in notes:
         by_agent.setdefault(note.agent, []).append(note)
-    if len(by_agent) < 2:  # no other agent read the file
+    if len(by_agent) < 2:  # only one agent announced the file
         return []
     readers = []
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions computed this time without announcements
+        if since is not None:  # stored by an older version, it may be later than an announcement
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

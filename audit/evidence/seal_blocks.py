@@ -2,9 +2,9 @@
 
 An agent sends a seal every ten seconds, so the ledger has millions of seals. In a block, a seal
 takes about four bytes: a byte with the last six bits of its number and the mark `final`, then two
-numbers of variable length. The first of these is the difference of `sealed_until` from that of the
-previous seal. The second is the difference of `at` from the seal's own number. Seals are sorted by
-number.
+numbers of variable length. The first number is the difference between the `sealed_until` of this
+seal and of the previous seal. The second number is the difference between the seal's own number and
+its `at` (the number of the agent's last delta before the seal). Seals are sorted by number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MORE: Final = 0x80
 
 
 class Row(NamedTuple):
-    """What a seal says about a set of topics. final: 0 or 1."""
+    """The values of a seal for a set of topics. final: 0 or 1."""
 
     number: int
     sealed_until: int
@@ -28,8 +28,9 @@ class Row(NamedTuple):
 
 
 class Block(NamedTuple):
-    """packed: the seals. last: the seal with the greatest number. least, newest: the least and the
-    greatest `sealed_until`."""
+    """A packed block of seals. packed: the bytes of all seals. last: the seal with the greatest
+    number. least, newest: the least and the greatest `sealed_until`.
+    """
 
     packed: bytes
     last: Row
@@ -54,7 +55,7 @@ class Block(NamedTuple):
         return cls(packed, rows[-1], min(times), max(times))
 
     def and_(self, row: Row) -> Block:
-        """The block with another seal."""
+        """Returns the block with this seal added."""
         if row.number > self.last.number:
             return self._and(row)
         return Block.of([*unpack(row.number // BLOCK, self.packed), row])

@@ -54,7 +54,7 @@ _Place = tuple[int, int, int, int]
 
 class SealRows:
     """Writes the seals of one transaction. The same object serves one transaction after the other;
-    after a failed transaction, nobody may use it."""
+    after a failed transaction, the object must not be used any more."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -2,13 +2,13 @@
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
 touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
-the sum of link(number) - link(previous) over these deltas. If no delta is missing, this sum is
-link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
-its record expired.
+the sum of link(number) - link(previous) over these deltas, where `link` is a hash. If no delta is
+missing, this sum is link(last) - link(0). Any other sum means that a delta of the bucket is
+missing, for example because its record expired.
 
 A bucket of a large fleet has a tally for each agent and tier, tens of thousands in all. So the
 ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` turns columns into
-values when somebody asks for values.
+values only when they are needed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from skidway.audit.topic.messages import Tier
 Int64s = npt.NDArray[np.int64]
 
 BucketId = tuple[int, int]
-"""The start and the size of a bucket in ms. The counts of tiers with buckets of different sizes are
-never equal."""
+"""The start and the size of a bucket in ms. If two tiers have buckets of different sizes, the audit
+never finds their counts equal.
+"""
 
 AGENT, SENDER, COUNT, BYTES, CHECKSUM, REJECTS, REPEATS, FIRST, LAST, LINKS = range(10)
 """The rows of the table: the agent, the ledger's id of the sender, and the fields of a `Tally`."""
@@ -81,7 +82,8 @@ class TallyColumns:
 
     @classmethod
     def summed(cls, table: Int64s) -> TallyColumns:
-        """Adds up all tallies with the same agent and sender. Sums wrap around at 64 bits."""
+        """Returns the tallies in this table, after adding up all those with the same agent and
+        sender. Sums wrap around at 64 bits."""
         if table.shape[1] < 2:
             return cls(table)
         table = table[:, np.lexsort((table[SENDER], table[AGENT]))]
@@ -110,8 +112,8 @@ class TallyColumns:
         return int(self.table.shape[1])
 
     def _places(self, other: TallyColumns) -> Int64s | None:
-        """For each tally of `other`, the place of the tally with the same agent and sender in these
-        columns. None if there is no such tally for one of them, or if an agent has so many senders
+        """For each tally of `other`, the index of the tally with the same agent and sender in these
+        columns. Returns None if these columns lack such a tally, or if an agent has so many senders
         that sorting is faster than a search."""
         mine, wanted = self.table, other.table
         first = np.searchsorted(mine[AGENT], wanted[AGENT], "left")
@@ -127,8 +129,9 @@ class TallyColumns:
 
 
 class SenderIds(dict[int, SenderKey]):
-    """The key of each sender, by the ledger's id. Nobody may change the dictionary once it was
-    read."""
+    """The key of each sender, by the ledger's id. The dictionary must not change after the first
+    use of `ids` or `agent_epochs`, because their results are cached.
+    """
 
     @cached_property
     def ids(self) -> dict[SenderKey, int]:
@@ -148,7 +151,7 @@ class SenderIds(dict[int, SenderKey]):
 
 class BucketTallies(Mapping[int, Mapping[SenderKey, Tally]]):
     """The tallies of one bucket as values: for each agent, the tally of each sender. The values of
-    an agent are made only when somebody asks for them.
+    an agent are made only when they are read.
 
     columns: the same tallies as columns. senders: the key of each sender, by the ledger's id.
     filtered: for each agent and sender (the ledger's id), the records that rules left out, sorted

@@ -5,11 +5,12 @@ first tally, and for its other tallies the differences from the previous tally, 
 Agents are stored by their small numbers (see agent_numbers), in ascending order, as differences
 from the previous agent.
 
-Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; the
-numbers of agents and of tallies; how many tallies each agent has; the first tallies, column by
-column; the others, column by column, without the agents. Each of these parts has a byte with the
-width of its numbers, four bytes with its length, and the numbers, compressed with zstd. The length
-is 0 if all numbers are 0.
+The format begins with a CRC-32 of everything that follows, because SQLite does not notice changed
+bytes in a value. Then come the number of agents and the number of tallies, how many tallies each
+agent has, the first tallies of all agents, column by column, and all other tallies, column by
+column, without the column of agents. Each of these parts has a byte with the width of its numbers,
+four bytes with its length, and the numbers, compressed with zstd. The length is 0 if all numbers
+are 0.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ _PART: Final = struct.Struct("<BI")
 _WIDTHS: Final = (1, 2, 4, 8)
 _COLUMNS: Final = LINKS + 1
 _ASCENDING: Final = (AGENT, SENDER, FIRST)
-"""In these columns, an agent's first value is stored as the difference from the previous
-agent's."""
+"""In these columns, the value of an agent's first tally is stored as the difference from the value
+of the previous agent's first tally.
+"""
 
 _LEVEL: Final = 1
 

@@ -61,7 +61,7 @@ class _Told(NamedTuple):
 
 class TallyRows:
     """Changes the tallies in one transaction. The same object serves one transaction after the
-    other; after a failed transaction, nobody may use it."""
+    other; after a failed transaction, the object must not be used any more."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -153,8 +153,9 @@ def _rows_of(told: Sequence[_Told]) -> tuple[Int64s, Int64s]:
 
 
 def _by_bucket(keys: Int64s, tallies: Int64s) -> Iterator[tuple[_Key, Int64s]]:
-    """The tallies of each bucket. Copies those of one bucket after the other, because a transaction
-    may have half a million."""
+    """Yields the tallies of each bucket. Copies only the tallies of one bucket at a time, because a
+    transaction may have half a million tallies.
+    """
     order = np.lexsort(keys[::-1])
     changed = np.zeros(len(order) - 1, np.bool_)
     for row in keys:

@@ -29,8 +29,9 @@ class Obstacle:
 
 
 def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
-    """The obstacle that the document of an agent's /health names for a topic; None if there is
-    none."""
+    """Returns the obstacle that the document of an agent's /health names for a topic, or None if
+    the document names no obstacle.
+    """
     unreadable = dict(document.get("unreadable") or {}).get(topic) or {}
     for path, reason in unreadable.items():
         words = f"the agent cannot read {path}: {reason}"
@@ -46,8 +47,9 @@ def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
 
 
 def _of_troubles(document: Mapping[str, Any], topic: str) -> Obstacle | None:
-    """The obstacle of one of the topic's partitions. If they have no obstacle, the obstacle of any
-    partition."""
+    """Returns the obstacle of one of the topic's partitions. If these partitions have no obstacle,
+    returns the obstacle of any other partition, or None if no partition has one.
+    """
     troubles = dict(document.get("troubles") or {})
     if not troubles:
         return None

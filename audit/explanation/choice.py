@@ -11,14 +11,17 @@ from skidway.audit.topic.messages import Tier
 
 
 def is_bad(verdict: BucketVerdict) -> bool:
-    """Whether somebody should look at the bucket: it should be complete by now, or it is lost, or
-    it has a warning; and nobody accepted it."""
+    """Returns whether somebody should look at the bucket, because it should be complete by now but
+    is not, because it is lost, or because it has a warning. Findings and warnings that a person
+    accepted do not count.
+    """
     return verdict.is_overdue or verdict.is_warned
 
 
 def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """The verdicts on the oldest of these buckets. Buckets that lack only rows come last: between
-    two loads there are always some of them, and they must not hide another cause."""
+    """The verdicts on the oldest of these buckets. Buckets that lack only rows come last. Between
+    two loads, some buckets always lack rows, and these buckets must not hide another cause.
+    """
     if not bad:
         return []
     is_last, first = min((lacks_only_rows(x), x.bucket) for x in bad)
@@ -32,7 +35,7 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
 
 def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
     """The verdicts in `bad` on later buckets of the same topic that have the same causes and
-    reasons, up to the first bucket that has others."""
+    reasons, up to the first bucket that has other causes or reasons."""
     own, found = set(_signature(verdict)), []
     later = (x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket)
     for each in sorted(later, key=lambda x: x.bucket):
@@ -47,7 +50,8 @@ def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]
 
 
 def _open_findings(verdict: BucketVerdict) -> Iterator[tuple[Finding, int | None]]:
-    """The findings and warnings that nobody accepted, each with its agent."""
+    """The findings and warnings that nobody accepted, each with its agent; None if it belongs to no
+    single agent."""
     of_agents = ((x, agent.agent) for agent in verdict.agents for x in agent.findings)
     for finding, agent in (*((x, None) for x in verdict.findings), *of_agents):
         if finding.status > Status.COMPLETE and finding.acceptance is None:

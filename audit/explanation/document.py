@@ -36,7 +36,9 @@ def document(found: Explanation) -> dict[str, Any]:
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:
     """The explanations as indented lines. If several findings have the same cause, place and
-    command, the text has these once, below the words of all these findings."""
+    command, the text lists the words of all these findings, and then cause, place and command
+    once.
+    """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
         command = None if each.command == each.accept else each.command

@@ -48,7 +48,7 @@ _MOST = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes [first, end) of a file; end is None if nobody knows where they end."""
+    """Bytes [first, end) of a file; end is None if it is not known where the bytes end."""
 
     first: int
     end: int | None
@@ -119,8 +119,9 @@ def explain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Location(Location):
-    """words: what an agent's /health says. command: the command to run next, if the cause does not
-    determine it."""
+    """A location with additions that only this module uses. words: the reason in an agent's
+    /health. command: the command to run next, if the cause alone does not determine the command.
+    """
 
     words: str = ""
     command: NextCommand | None = None
@@ -201,7 +202,8 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """The place of the cause, if the finding's subject names it, and a more precise cause."""
+        """Returns `where` with the place of the cause, if the finding's subject shows the place,
+        and with a more precise cause, if the evidence shows one."""
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
             LossNote: self._of_loss,
@@ -225,7 +227,8 @@ class _Explainer:
         return where
 
     def _of_rereading(self, finding: Finding, where: _Location) -> _Location:
-        """The file that two agents have read, as a range that begins at byte 0."""
+        """Returns `where` with the file that two agents have read, as a range that begins at byte 0
+        and has no known end."""
         for topic in self._evidence.topics.values():
             for each in topic.rereadings.get(where.agent or 0, ()):
                 if each.reason == finding.reason:
@@ -233,7 +236,8 @@ class _Explainer:
         return where
 
     def _of_unsealed(self, where: _Location) -> _Location:
-        """The more precise cause why an agent has not sealed the bucket."""
+        """Returns `where` with a more precise cause why an agent has not sealed the bucket, if one
+        is known."""
         name = Tier.AGENT, str(where.agent)
         health = self._healths.get(where.host)
         if health is not None and (found := obstacle(health, self._verdict.source.topic)):
@@ -250,7 +254,8 @@ class _Explainer:
         return replace(where, cause=Cause.HOST_SILENT)
 
     def _of_counter(self, finding: Finding, where: _Location) -> _Location:
-        """The more precise cause why no message of a counter has come since the bucket was due."""
+        """Returns `where` with a more precise cause why no message of a counter has come since the
+        bucket was due, if one is known."""
         if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
             return where
         if not self._is_silent(finding.about[:2]):
@@ -261,10 +266,11 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """If all programs of the topic's cluster are silent: the host on which to look for the
-        reason, which is the host of the newest counter of mirrored topics. Otherwise "". The
-        cluster must have a counter, and the counter must be silent, because a single silent agent
-        means only a silent host."""
+        """Returns the host on which to look for the reason if all programs of the topic's cluster
+        are silent, and otherwise "". This is the host of the newest counter of mirrored topics. The
+        programs must include a counter, because a single silent agent means only that its host is
+        silent.
+        """
         cluster = self._verdict.source.cluster
         own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
         if not any(key.tier is Tier.BROKER for key in own):
@@ -288,7 +294,7 @@ class _Explainer:
         path = self._topic.paths.get((loss.agent, loss.file), "")
         for topic in self._evidence.topics.values():
             path = path or topic.paths.get((loss.agent, loss.file), "")
-        if not path and loss.reason.startswith("/"):  # a file that nobody read has no id
+        if not path and loss.reason.startswith("/"):  # the reason names a file that was never read
             path = loss.reason.partition(":")[0]
         host = self._evidence.hosts.get(loss.agent, where.host)
         ranges = (ByteRange(loss.first, loss.end),)
@@ -306,6 +312,8 @@ class _Explainer:
     def _of_content(self, about: Content, where: _Location) -> _Location:
         each, result = about.difference, about.result
         command = sample(self._verdict.source, result, self._access)
+        if each is None:
+            return replace(where, command=command)
         return replace(
             where, tier=Tier(each.tier), place=each.place, agent=each.agent, host=each.host,
             file=each.file, path=each.path, ranges=(ByteRange(each.first, each.end),),
@@ -399,9 +407,11 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
-    """If the counts of an agent and a tier differ, and the agent has not sealed the bucket, the
-    agent's counts may be missing as well as its seal. So the finding is returned with the cause for
-    which the seal is missing. Any other finding is returned unchanged."""
+    """Returns the finding, perhaps with a more precise cause. If the counts of an agent and a tier
+    differ, and the agent has not sealed the bucket, the agent's counts may be missing as well as
+    its seal. So the finding gets the cause of the missing seal. Returns any other finding
+    unchanged.
+    """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:
             if other.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT, Cause.CLOCK):

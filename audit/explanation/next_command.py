@@ -107,7 +107,8 @@ _ON_AUDIT = {
 
 
 def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where) -> NextCommand:
-    """The command to run next. words: the reason, for an acceptance."""
+    """The command to run next for a cause why a bucket is not complete. words: the reason to state
+    if this command accepts the bucket."""
     if cause in _ON_HOST:
         return NextCommand(where.host, _ON_HOST[cause])
     if cause in _ON_AUDIT:
@@ -164,8 +165,10 @@ def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
 
 
 def _mirror_or_counter(where: Where) -> NextCommand:
-    """The mirror's status shows which partitions the mirror cannot follow, even if the source is
-    the reason."""
+    """Returns the command that shows why a mirror does not advance. The status of the mirror shows
+    which partitions the mirror cannot follow, even if the source cluster is the reason. If no
+    mirror is known, the command shows the state of the counter.
+    """
     host = where.host if where.tier is Tier.MIRROR else where.mirror_host
     if host:
         return NextCommand(host, "skidway mirror status")

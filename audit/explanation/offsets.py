@@ -34,8 +34,9 @@ def senders_of(evidence: Evidence, topic: TopicEvidence, place: Place) -> list[S
 def offsets_behind(
     evidence: Evidence, topic: TopicEvidence, place: Place
 ) -> tuple[OffsetRange, ...]:
-    """The offsets from the end of what this place has counted to the end of what any place has
-    counted, by partition."""
+    """Returns, by partition, the offsets that another place has counted after the end of what this
+    place has counted.
+    """
     own = _ends(topic, senders_of(evidence, topic, place))
     known = _ends(topic, [key for key in topic.coverage if key in evidence.senders])
     return tuple(
@@ -46,8 +47,9 @@ def offsets_behind(
 
 
 def _ends(topic: TopicEvidence, senders: Iterable[SenderKey]) -> dict[int, int]:
-    """By partition, the end of what these senders have counted. Only the newest epoch of each
-    producer is used, because it counts again from the start of the log."""
+    """By partition, the end of what these senders have counted. Uses only the newest epoch of each
+    producer, because a producer with a new epoch counts again from the start of the log.
+    """
     newest: dict[tuple[str, str, int], tuple[int, int]] = {}
     for key in senders:
         for partition, covered in topic.coverage[key].items():

@@ -21,7 +21,7 @@ These modules judge a bucket:
     rules             one module for each rule that keeps a bucket from being complete
     agent_columns     the agents of a topic, as columns
     bucket_columns    the rules, applied to all agents of a bucket at once
-    verdicts_of_agents  the verdicts on single agents, made when somebody asks
+    verdicts_of_agents  the verdicts on single agents, made only when they are read
     topic_judgement   the verdict on each bucket of a topic
     dependence        the evidence on which a topic's verdicts depend, so that only buckets whose
                       evidence has changed are judged again

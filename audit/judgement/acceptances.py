@@ -67,7 +67,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted; `is_retired` is true if this retirement retires the place.
+    known: the places that have counted. `is_retired` of a place is true if this retirement retires
+    the place.
     """
     try:
         check([place], "PLACE")
@@ -115,8 +116,9 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """Finds what else retires a place or a part of the place: texts in the settings, and decisions
-    with other texts. Maps a description of each text or decision to the places that it retires.
+    """Finds what retires a place, or a part of the place, in addition to the retirement with the
+    text `place` itself: texts in the settings, and decisions with other texts. Maps a description
+    of each text or decision to the places that it retires.
 
     texts: `retired.places` of the settings. held: a function with a text as argument; it returns
     the counting places within `place` that the text retires.

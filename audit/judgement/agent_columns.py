@@ -29,7 +29,9 @@ from skidway.audit.topic.seal_columns import NEVER_SEALED
 Bools = npt.NDArray[np.bool_]
 
 NEVER: Final = -(1 << 62)
-"""Earlier than every time. An agent without a seal counts as if it had sealed up to this time."""
+"""A time that is earlier than all others. An agent without a seal counts as if it had sealed up to
+this time.
+"""
 
 EVER: Final = 1 << 62
 
@@ -157,7 +159,9 @@ class AgentColumns:
         return len(self.agents)
 
     def places(self, agents: Int64s) -> tuple[Int64s, Bools]:
-        """For each of these agents, its place in the columns, and whether the columns have it."""
+        """Returns, for each of these agents, the agent's index in the columns, and whether the
+        columns have the agent.
+        """
         return _places(self.agents, agents)
 
     def _of_seals(self, column: npt.NDArray[np.generic], at: Int64s, else_: int) -> Int64s:
@@ -171,8 +175,9 @@ def _key(topics: Sequence[TopicEvidence]) -> tuple[int, ...]:
 
 
 def _last_usable(seals: Sequence[SealNote]) -> SealNote | None:
-    """The last of these seals, which are sorted, that says more than that the agent has the
-    topic."""
+    """Returns the last of these sorted seals that vouches for lines, or None if there is no such
+    seal. (Some seals only say that the agent has the topic.)
+    """
     return next((x for x in reversed(seals) if x.sealed_until != NEVER_SEALED), None)
 
 

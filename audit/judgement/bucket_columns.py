@@ -136,7 +136,7 @@ class BucketColumns:
             yield from self._differences()
 
     def gravest(self, count: int) -> list[int]:
-        """The gravest of the told agents."""
+        """At most `count` of the told agents, those with the gravest statuses."""
         found: list[int] = []
         for chosen in (self._differs, self._waits & ~self._differs):
             found += self._agents.agents[np.flatnonzero(chosen)[: count - len(found)]].tolist()
@@ -153,8 +153,9 @@ class BucketColumns:
         return found
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records it lacks of those that the place
-        with the most records has, summed up over the agents; see Parts.lacking."""
+        """For each place that is not retired, how many fewer records it has than the place with the
+        most records, summed up over the agents; see Parts.lacking.
+        """
         counts = {place: x[0] for place, x in self._places.items() if x is not None}
         if not counts:
             return {}
@@ -184,7 +185,8 @@ class BucketColumns:
         return Told(status, reason, tuple(named), len(places))
 
     def _differences(self) -> Iterator[Told]:
-        """The places whose counts differ from those of the first place."""
+        """Yields the reasons that name a place whose counts differ from those of the first place.
+        Agents with the same difference share a reason."""
         (first, expected), *others = ((x, y) for x, y in self._places.items() if y is not None)
         differs = np.flatnonzero(self._is_known)
         differs = differs[self._differs[self._at[differs]]]
@@ -200,7 +202,8 @@ class BucketColumns:
                 yield self._told(Status.INCOMPLETE, words, self._at[here[chosen]])
 
     def places(self) -> dict[Place, Sums | None]:
-        """For each place, the sums of all agents together; see equation.sums_of."""
+        """For each place, the sums of all agents together; None for a tier that never reported the
+        topic, as in equation.sums_of."""
         if not len(self.judged):
             return {}
         return {place: self._total(place) for place in self._places}
@@ -267,7 +270,9 @@ class BucketColumns:
 
     @cached_property
     def _places(self) -> dict[Place, Int64s | None]:
-        """For each place, the sums of each counted agent: five rows, as in a table of tallies."""
+        """For each place, the sums of each counted agent: an array of five rows (count, bytes,
+        checksum, rejects, repeats) with a column for each agent. None for a tier that never
+        reported the topic."""
         found: dict[Place, Int64s | None] = {}
         for place, rows in self._rows_of_places.items():
             found[place] = None if rows is None else self._by_agent(rows)
@@ -275,7 +280,8 @@ class BucketColumns:
 
     @cached_property
     def _rows_of_places(self) -> dict[Place, Int64s | None]:
-        """For each place, the columns of the table whose counts are used."""
+        """For each place, the indexes of the columns in the table of tallies whose counts are used.
+        None for a tier that never reported the topic."""
         facts, found = self._facts, dict[Place, Int64s | None]()
         for tier in facts.tiers:
             if tier is Tier.AGENT:
@@ -299,7 +305,8 @@ class BucketColumns:
 
     @cached_property
     def _owners(self) -> Int64s:
-        """For each column of the table, the place of its agent among the counted agents."""
+        """For each column of the table of tallies, the index of its agent among the counted
+        agents."""
         begins = np.zeros(self._table.shape[1], np.int64)
         begins[self._tallies.begins] = 1
         return np.cumsum(begins) - 1
@@ -336,7 +343,7 @@ class BucketColumns:
         )
         return reduce(joined_by_rule, found, ())
 
-    # From counted agents to all agents of the topic.
+    # Turns an array for counted agents into an array for all agents of the topic.
 
     def _on_agents(self, counted: Bools, *, else_: bool) -> Bools:
         found = np.full(len(self._agents), else_)
@@ -345,7 +352,7 @@ class BucketColumns:
 
 
 def _alike(*columns: Int64s) -> Iterator[Int64s]:
-    """Groups the elements that are equal in all columns, and yields the places of each group. The
+    """Groups the elements that are equal in all columns, and yields the indexes of each group. The
     group that occurs first comes first."""
     group = np.zeros(len(columns[0]), np.int64)
     for column in columns:

@@ -61,10 +61,11 @@ BUCKETS_MAX = 10_080
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question of the caller. name: the topic's name, as it was given. names: whether a topic
-    has that name. covers: whether a topic has that name, or is the topic for the rejects of such a
-    topic. since_ms, until_ms: the span of event time. bucket_ms: the size that a bucket is assumed
-    to have while the audit has no buckets."""
+    """The question of the caller. name: the topic's name, as it was given. names: a function that
+    returns whether a topic has that name. covers: a function that returns whether a topic has that
+    name, or is the topic for the rejects of such a topic. since_ms, until_ms: the span of event
+    time. bucket_ms: the size that a bucket is assumed to have while the audit has no buckets.
+    """
 
     name: str
     names: Callable[[Source], bool]
@@ -76,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is the same for all topics. hosts: the states of all hosts."""
+    """The facts that are the same for all topics. hosts: the states of all hosts."""
 
     common: CommonFacts
     fleet: FleetColumns
@@ -133,8 +134,9 @@ def completeness(
 ) -> list[Completeness]:
     """Returns one answer for each topic that has this name in any cluster, and one answer for each
     topic with the rejects of such a topic. Raises UsageError for a span that is empty or has more
-    than BUCKETS_MAX buckets. known: what is the same for all topics, if it is known already. It
-    may be some seconds older than now_ms; then fewer buckets may be due."""
+    than BUCKETS_MAX buckets. known: the facts that are the same for all topics, if the caller has
+    them already. These facts may be some seconds older than now_ms; in this case, fewer buckets may
+    be due."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     topics = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     if known is None:

@@ -1,5 +1,5 @@
-"""The evidence on which the verdicts on the buckets of a topic depend. With it, a verdict is made
-again only if this evidence has changed. The module does no I/O.
+"""The evidence on which the verdicts on the buckets of a topic depend. A verdict is made again only
+if this evidence has changed. The module does no I/O.
 
 Some of this evidence changes all the time: the newest seals of the agents, the times at which
 senders were heard, and the present time. Only a few of these changes matter for a bucket:
@@ -81,22 +81,25 @@ class Dependence:
 
     def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
         """Two arrays with an element for each of these times, at which buckets are due. The first
-        array has the sum of the states of the agents whose newest seal does not reach this time.
-        The second has the bucket's phase (0: not due, 1: due, 2: due for at least silence_ms)."""
+        array has the sum of the hashes (see `_states`) of the agents whose newest seal does not
+        reach this time. The second has the bucket's phase (0: not due, 1: due, 2: due for at least
+        silence_ms)."""
         facts = self._facts
         phases = (facts.now_ms >= dues).astype(np.uint64)
         phases += (facts.now_ms >= dues + facts.policy.silence_ms).astype(np.uint64)
         return self._sums[np.searchsorted(self._vouched, dues, "left")], phases
 
     def of_late(self, agents: Int64s) -> np.uint64:
-        """The state of some agents."""
+        """The sum of the hashes in `_states` of these agents."""
         places, is_known = self._judgement.agent_columns.places(agents)
         found: np.uint64 = self._states[places[is_known]].sum(dtype=np.uint64)
         return found
 
     def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
-        """The evidence on which the rules about records without origin depend. None if it cannot
-        change any more, because all counters that matter were heard since the bucket was due."""
+        """The evidence on which the rules about records without origin depend. None if this
+        evidence cannot change any more, because all counters that matter were heard since the
+        bucket was due.
+        """
         found = tuple(without_origin.depends_on(self._facts, bucket))
         return found or None
 
@@ -115,7 +118,7 @@ class Dependence:
         if not isinstance(tallies, BucketTallies):
             return np.empty(0, np.int64)
         columns = self._judgement.columns_of(bucket)
-        if columns is None:  # its agents were judged one by one
+        if columns is None:  # this bucket's agents were not judged in columns, but one by one
             columns = BucketColumns(self._facts, agents, tallies, bucket, {})
         return agents.agents[columns.late]
 
@@ -151,7 +154,8 @@ class Dependence:
 
     @cached_property
     def _states(self) -> UInt64s:
-        """The state of each agent: its newest seal, and whether it is silent."""
+        """For each agent, a hash of its state: its newest seal, and whether and how it looks
+        silent."""
         columns = self._judgement.agent_columns
         found = checksum.mixed(columns.agents.view(np.uint64))
         for column in (*_numbers(columns), self._delays, self._seals_of_cloned):
@@ -173,8 +177,8 @@ class Dependence:
 
     @cached_property
     def _seals_of_cloned(self) -> Int64s:
-        """For agents with a clone, a hash of all their seals, because the rules use each of these
-        seals."""
+        """For each agent with a clone (two different messages with one number), a hash of all its
+        seals, because the rules use each of these seals; 0 for the other agents."""
         facts, found = self._facts, np.zeros(len(self._agents), np.int64)
         for place in np.flatnonzero(~self._judgement.agent_columns.is_plain).tolist():
             keys = facts.epochs.get(self._agents[place], ())
@@ -192,7 +196,8 @@ class Dependence:
 
     @cached_property
     def _sums(self) -> UInt64s:
-        """The sums of the states of the first 0, 1, 2, ... agents."""
+        """The sums of the hashes in `_states` of the first 0, 1, 2, ... agents, in the order of the
+        times up to which their newest seals vouch."""
         ordered = self._states[self._order]
         return np.concatenate(([np.uint64(0)], np.cumsum(ordered, dtype=np.uint64)))
 
@@ -220,8 +225,9 @@ class Dependence:
             )  # fmt: skip
 
     def _seals_between_epochs(self, agent: int) -> Iterator[tuple[SealNote | None, ...]]:
-        """The first and the last seal of each epoch, but not the last seal of the newest epoch,
-        because the newest seal changes all the time, and is part of the agent's state."""
+        """The first and the last seal of each epoch. For the newest epoch, the last seal is None,
+        because it changes all the time, and is already part of the agent's state (see
+        `_states`)."""
         facts = self._facts
         epochs = facts.epochs.get(agent, [])
         newest = epochs[-1].epoch if epochs else 0

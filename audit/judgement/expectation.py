@@ -21,8 +21,8 @@ agents, so the newest agents are computed once for all these topics."""
 
 
 class Expectation:
-    """The agents that may have lines of one source topic, and those of them that must have sealed
-    the topic.
+    """The agents that may have lines of one source topic, and the agents among them that must have
+    sealed the topic.
 
         related: the topic and, for a topic of rejects, the topic whose lines were rejected.
         topics: the evidence of the related topics.
@@ -31,8 +31,8 @@ class Expectation:
             sent records to it.
         agents: the agents that must have sealed the topic, even if they sent nothing. For a host
             that the roster names, these are the host's newest agents (newest_agents).
-        replaced: the other agents of such a host, each with the time (ms, by the host's clock)
-            until which lines that this agent did not read may have been written.
+        replaced: the other agents of such a host, each with a time (ms, by the host's clock). The
+            agent may have left lines unread that were written before this time.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
     contains both topics. If an agent seals the new topic, it has delivered all lines for the old
@@ -47,8 +47,8 @@ class Expectation:
         now_ms: int,
         found: NewestOfHosts | None = None,
     ) -> None:
-        """found: the newest agents of hosts that were computed for other topics from the same
-        evidence."""
+        """found: the newest agents of each host, if they were computed from the same evidence for
+        other topics already."""
         self._found = [] if found is None else found
         self._evidence = evidence
         self._roster = policy.roster
@@ -155,8 +155,10 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
 
 
 def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and all topics, with any topic id, that have its name or, for a topic of
-    rejects, the name of the topic whose lines were rejected."""
+    """Returns the topic itself, and all topics with its name, whatever their topic ids are. For a
+    topic of rejects, also returns all topics with the name of the topic whose lines were
+    rejected.
+    """
     names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
     named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
     return named if source in named else [source, *named]

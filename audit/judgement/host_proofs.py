@@ -57,7 +57,7 @@ class Proof:
 
     @property
     def is_short(self) -> bool:
-        """Whether the proof lacks something."""
+        """Whether something is missing for the proof, so that the host is not proven."""
         return bool(self.reasons)
 
 

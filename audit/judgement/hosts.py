@@ -118,7 +118,7 @@ class _Survey:
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
         self._speaks_of: dict[int, tuple[int, ...]] = {}
-        """By agent, the groups of topics in its messages."""
+        """For each agent, the indexes in `_groups` of the topics that its messages mention."""
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
@@ -129,8 +129,8 @@ class _Survey:
         return [self._state(*key) for key in keys]
 
     def _place(self) -> None:
-        """Sorts agents by cluster and host. An agent whose cluster is not known yet may belong to
-        any cluster."""
+        """Groups the agents by cluster and host. An agent whose cluster is not known yet may belong
+        to any cluster, so it is stored by host only."""
         for number, (sources, agents) in enumerate(_alike(self._evidence)):
             self._groups.append(sources)
             clusters = {x.cluster for x in sources}
@@ -226,15 +226,18 @@ class _Survey:
 
 
 class _Named(NamedTuple):
-    """Topics by name, each with the place of its newest usable seals in `seals`. Most agents have
-    the same topics, and seal them all together."""
+    """The names of some topics, and their newest usable seals by agent. A pair in `names` consists
+    of a topic's name and the index of the topic's seals in `seals`. Most agents have the same
+    topics and seal them all together, so topics share the elements of `seals`.
+    """
 
     names: Sequence[tuple[str, int]]
     seals: Sequence[Mapping[int, SealNote]]
 
 
 def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
-    """The topics that have the same agents, and these agents."""
+    """Groups the topics that have the same agents. Returns the topics and the agents of each
+    group."""
     found: list[tuple[list[Source], set[int]]] = []
     for source, topic in evidence.topics.items():
         same = next((x for x, agents in found if agents == topic.agents), None)
@@ -246,7 +249,8 @@ def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
 
 
 def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
-    """For each topic, the time until which all agents that have the topic have sealed it."""
+    """For each topic, the time until which all agents that have the topic have sealed it; None if
+    one of them never sealed it."""
     if len(agents) == 1:
         return agents[0].topics
     found: dict[str, int | None] = {}

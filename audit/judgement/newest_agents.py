@@ -49,8 +49,9 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """Those of the agents that were alive at the same time as another of these agents. All `agents`
-    have the same host name."""
+    """Returns the agents that were alive at the same time as another one of `agents`. All `agents`
+    have the same host name.
+    """
     here = set(agents)
     if len(here) < 2:
         return set()
@@ -58,12 +59,13 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """The time (ms, by the host's clock) until which lines that a replaced agent did not read may
-    have been written. Normally the result is the time at which the next agent began. If that time
-    is not after the time of the replaced agent's last message, the clock was set back between the
-    two times. Then the result is the time of the replaced agent's last message plus `silence_ms`,
-    because a living agent is never silent for so long. The result is 0 if no agent began after the
-    replaced agent's last message."""
+    """Returns a time (ms, by the host's clock). A replaced agent may have left lines unread that
+    were written before this time. Normally the result is the time at which the next agent began. If
+    that time is not after the time of the replaced agent's last message, the clock was set back
+    between the two times. Then the result is the time of the replaced agent's last message plus
+    `silence_ms`, because a living agent is never silent for so long. The result is 0 if no agent
+    began after the replaced agent's last message.
+    """
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:

@@ -14,7 +14,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
-from skidway.audit.topic.sample_result import ContentDifference
+from skidway.audit.topic.sample_result import ContentDifference, SampleResult, day_text
 
 NAMES_MAX = 3
 """A reason names this many hosts or schemas, and gives the number of the others."""
@@ -58,12 +58,12 @@ def of_place(place: Place) -> str:
 
 
 def of_needed(tier: Tier) -> str:
-    """The reason for a tier in which only retired places have the topic."""
+    """Words that say that only retired places of a tier have the topic."""
     return f"no place of tier {tier.value.lower()} that is not retired has this topic"
 
 
 def of_sender(key: SenderKey) -> str:
-    """The words for a sender of counts."""
+    """Words that name a sender of counts."""
     word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
     return f"{word} {key.producer}"
 
@@ -75,8 +75,8 @@ def of_namesakes(agents: Iterable[int]) -> str:
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:
-    """The reason for an agent that began a new epoch, and delivered lines of the bucket before the
-    first seal of that epoch."""
+    """Words that say that an agent began this epoch, and delivered lines of the bucket before the
+    first seal of the epoch."""
     return (
         f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
         " count twice (its state had been an older copy)"
@@ -84,7 +84,7 @@ def of_epoch_before_its_seal(epoch: int) -> str:
 
 
 def of_gap(note: GapNote) -> str:
-    """The reason for offsets that a sender could not read."""
+    """Words that say which offsets a sender could not read, and why."""
     gap = note.gap
     return (
         f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
@@ -93,9 +93,10 @@ def of_gap(note: GapNote) -> str:
 
 
 class Said(NamedTuple):
-    """A reason that some agents have. agents: how many agents have it. first: an entry for each of
-    the first of these agents: a key that sorts this reason of the agent among the reasons of all
-    agents, and the name of the agent's host."""
+    """A reason that some agents have. agents: how many agents have this reason. first: a pair for
+    each of the first of these agents. The pair has a key, which sorts this reason of this agent
+    among all reasons of all agents, and the name of the agent's host.
+    """
 
     reason: str
     agents: int
@@ -103,7 +104,9 @@ class Said(NamedTuple):
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> list[str]:
-    """Each reason once, after the names of the hosts for which it is true, as `listed` says."""
+    """Returns each reason once, after the names of the hosts for which the reason is true. See
+    `listed`.
+    """
     return listed(said_of((number,), verdict) for number, verdict in enumerate(agents))
 
 
@@ -115,9 +118,10 @@ def said_of(order: tuple[Any, ...], verdict: AgentVerdict) -> Iterator[Said]:
 
 
 def listed(said: Iterable[Iterable[Said]]) -> list[str]:
-    """Each reason once, after the names of the hosts for which it is true, sorted by the first
-    agent that has the reason. At most REASONS_MAX reasons, followed by the number of further
-    reasons."""
+    """Returns each reason once, after the names of the hosts for which the reason is true, sorted
+    by the first agent that has the reason. Returns at most REASONS_MAX reasons, followed by the
+    number of further reasons.
+    """
     found: dict[str, list[tuple[tuple[Any, ...], str]]] = {}
     counts: Counter[str] = Counter()
     for each in chain.from_iterable(said):
@@ -141,7 +145,7 @@ def _of_hosts(reason: str, named: Sequence[tuple[tuple[Any, ...], str]], count: 
 
 
 def of_unread(unread: Mapping[str, int]) -> str:
-    """The reason for messages whose schemas this version of Skidway does not have."""
+    """Words that say how many messages have schemas that this version of Skidway does not have."""
     names = ", ".join(sorted(name or "others" for name in unread)[:NAMES_MAX])
     return (
         f"{sum(unread.values())} audit messages have a schema that this version does not have"
@@ -154,7 +158,7 @@ REBUILDING = "the audit's store is being rebuilt from the audit topics, so evide
 
 
 def of_content(difference: ContentDifference) -> str:
-    """A line whose row or record has other content."""
+    """Words that say which line's row or record has other content than the line."""
     path = difference.path or f"file {difference.file}"
     return (
         f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"
@@ -162,9 +166,18 @@ def of_content(difference: ContentDifference) -> str:
     )
 
 
+def of_unlisted_content(result: SampleResult) -> str:
+    """Words that say how many more lines have rows or records with other content: those that the
+    result counts but does not list."""
+    return (
+        f"the samples of {day_text(result.day)} have {result.unlisted:,} more lines whose rows or"
+        " records have other content, and some of them may be in this bucket"
+    )
+
+
 def of_pruned(records: int) -> str:
-    """The reason for a bucket whose counts were deleted. records: how many records came after
-    that."""
+    """Words that say that a bucket's counts were deleted. records: how many records came after the
+    deletion."""
     if not records:
         return "the bucket is older than the audit keeps (keep.days): it was complete or accepted"
     return (
@@ -179,8 +192,8 @@ def of_rebuilding(missing: int) -> str:
 
 
 def of_loss(note: LossNote, path: str = "") -> str:
-    """The reason for a declared loss. path: the path at which the file was first found; "" if no
-    agent announced the file."""
+    """Words that say which bytes an agent declared lost, and why. path: the path at which the file
+    was first found; "" if no agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
     if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read

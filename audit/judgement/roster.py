@@ -88,12 +88,13 @@ class Roster:
         return bool(names & self._retired) or (agent != 0 and str(agent) in self._gone)
 
     def hosts(self, cluster: str, topic: str) -> frozenset[str]:
-        """The hosts that must report the topic of this name."""
+        """The hosts for which the roster names this topic, except retired hosts."""
         found = self._hosts.get((cluster, topic), set()) | self._hosts.get((None, topic), set())
         return frozenset(x for x in found if not self.is_retired(cluster, x))
 
     def expects(self, cluster: str, topic: str, host: str) -> bool:
-        """Whether a host whose agent mentions this topic must report the topic."""
+        """Whether this host must report this topic. The caller knows that a message of the host's
+        agent mentions the topic."""
         if self.is_retired(cluster, host):
             return False
         if self.is_silent:
@@ -102,23 +103,24 @@ class Roster:
         return any(topics is not None and (not topics or topic in topics) for topics in lists)
 
     def waits_for(self, cluster: str | None, host: str) -> bool:
-        """Whether the audit waits for a host that has sent messages or that the roster names."""
+        """Whether the audit waits for this host. The caller knows that the host has sent messages,
+        or that the roster names it."""
         if self.is_retired(cluster, host):
             return False
         return self.is_silent or any((x, host) in self._expected for x in (cluster, None))
 
     def topics(self, cluster: str | None, host: str) -> frozenset[str]:
-        """The topics that the roster names for a host of a cluster."""
+        """The topics that the roster names for a host of a cluster; empty if it names none."""
         lists = [self._expected.get((where, host), frozenset()) for where in (cluster, None)]
         return lists[0] | lists[1]
 
     def clusters(self, host: str) -> frozenset[str | None]:
-        """The clusters for which the roster names a host, even as retired. None means any
-        cluster."""
+        """The clusters for which the roster names a host, even if only to retire the host there.
+        None means any cluster."""
         return frozenset(x.cluster for x in self._entries if x.host == host)
 
     def names(self, host: str) -> bool:
-        """Whether any entry names this host, even as retired."""
+        """Whether any entry names this host, even an entry that retires the host."""
         return host in self._gone or any(x.host == host for x in self._entries)
 
     def __iter__(self) -> Iterator[RosterEntry]:
@@ -143,7 +145,8 @@ class HostEntry:
     retired: bool = setting("retired", False, help="Whether nobody waits for it any more.")
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for impossible names."""
+        """Raises ConfigurationRefused if the entry has a name that no host, cluster or topic can
+        have."""
         check_host(self.host)
         check_cluster_name(self.cluster)
         for topic in self.topics:

@@ -52,8 +52,9 @@ class TopicStanding:
         left out, because a line with a wrong time would make the topic look fresh.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. The sums use the greatest of the differing numbers. Of the rejects, only those of
-    the loader are included. Records without origin at `uncounted` offsets are in none of the sums.
+    and repeats. The sums use the greatest of the differing numbers. `rejects` includes only rejects
+    of the loader, not rejects of agents. If a record without origin has one of the `uncounted`
+    offsets, no sum includes the record.
     """
 
     source: Source
@@ -87,8 +88,8 @@ class TopicStanding:
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
         """Joins two standings of one topic. later: the standing of the topic's later buckets.
-        starts: the starts of the newest buckets of all topics. The result contains the full
-        verdicts on these buckets only."""
+        starts: the starts of the newest buckets of all topics. Of the verdicts on single buckets,
+        the result contains only those on these buckets."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -139,8 +140,8 @@ class Standing:
 
     @property
     def lost_early(self) -> int:
-        """How many buckets have the verdict "lost" before their lateness has passed. `overdue`
-        includes them."""
+        """How many buckets have the verdict "lost" although they are still too young to be
+        complete. `overdue` includes them."""
         return sum(topic.lost_early for topic in self.topics)
 
     @property
@@ -174,7 +175,7 @@ class Standing:
         return tuple(topic for topic in self.topics if topic.buckets)
 
     def where(self, is_meant: Callable[[Source], bool]) -> Standing:
-        """The standing of the topics for which `is_meant` is true."""
+        """The part of this standing about the topics for which `is_meant` is true."""
         topics = tuple(topic for topic in self.topics if is_meant(topic.source))
         return replace(self, topics=topics)
 
@@ -233,7 +234,7 @@ def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
 
 
 def order(source: Source) -> tuple[str, str, str]:
-    """The order of topics in a standing."""
+    """The key by which the topics of a standing are sorted."""
     return source.cluster, source.topic, source.topic_id
 
 
@@ -242,7 +243,7 @@ def _topic(
 ) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # of buckets with the same start, the gravest verdict is stored
+    for verdict in found:  # for each start, stores the gravest verdict
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict.short()
@@ -266,7 +267,8 @@ def _topic(
 
 
 def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """Adds the recounts and gaps of the topic, which belong to no bucket."""
+    """Returns the standing with the recounts and gaps of the topic added. These belong to no
+    bucket."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
 
@@ -282,8 +284,9 @@ def _uncounted(gaps: Iterable[GapNote]) -> int:
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    """The time up to which all buckets are complete. Buckets of two sizes may overlap, so this time
-    is at most the start of the first bucket that is not complete."""
+    """The time up to which all buckets are complete; None if there is no such time. Buckets of two
+    sizes may overlap, so this time is at most the start of the first bucket that is not
+    complete."""
     first = min((x.bucket for x in found if x.residue is not Status.COMPLETE), default=None)
     ends = [x.bucket + x.bucket_ms for x in found if first is None or x.bucket < first]
     return min([max(ends), *([] if first is None else [first])]) if ends else None

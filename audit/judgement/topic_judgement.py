@@ -90,7 +90,9 @@ def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerd
 
 
 def verdicts_of(common: CommonFacts, fleet: FleetColumns) -> list[BucketVerdict]:
-    """The same, if the facts that are the same for all topics are known already."""
+    """Returns the same as `verdicts`, for a caller that already has the facts that are the same for
+    all topics.
+    """
     evidence, policy, now_ms = common.evidence, common.policy, common.now_ms
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
@@ -147,8 +149,8 @@ class TopicJudgement:
         return self._losing
 
     def of_agent(self, agent: int) -> tuple[object, ...]:
-        """The evidence about an agent that the rules about losses and doublings use for every
-        bucket."""
+        """The part of the evidence about an agent that the rules about losses and doublings use for
+        every bucket. If it changes, all verdicts on the agent may change."""
         return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
@@ -160,7 +162,7 @@ class TopicJudgement:
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # without tier agent, losses do not matter
+        if Tier.AGENT not in self._facts.tiers:  # losses count only if the tier agent is expected
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy - self._facts.topic.pruned)
 
@@ -208,14 +210,17 @@ class TopicJudgement:
     # A bucket by columns.
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
-        """The bucket as columns; None if its agents have to be judged one by one, because there are
-        no columns, or because some evidence concerns all agents."""
+        """The bucket as columns. None if the bucket's agents have to be judged one by one, because
+        the bucket has no columns, or because some evidence concerns all agents.
+        """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)
         return self._last[1]
 
     def forget_columns(self) -> None:
-        """Forgets the bucket that was judged last: its columns take megabytes in a large fleet."""
+        """Drops the columns of the bucket that was judged last, because they take megabytes in a
+        large fleet.
+        """
         self._last = None
 
     def _made_columns(self, bucket: BucketId) -> BucketColumns | None:
@@ -335,12 +340,14 @@ class TopicJudgement:
 
     @cached_property
     def _has_records_without_origin(self) -> bool:
-        """Whether some bucket of the evidence has records that came from no agent. A question about
-        an hour with small buckets asks this for thousands of empty buckets."""
+        """Whether some bucket of the evidence has records that came from no agent. The answer is
+        cached, because a question about an hour with small buckets needs the answer for thousands
+        of empty buckets.
+        """
         return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
 
     def _judged(self, bucket: BucketId) -> set[int]:
-        """The agents on which the bucket needs a verdict."""
+        """The agents on whose parts of the bucket a verdict is needed."""
         by_agent = self._facts.topic.tallies.get(bucket, {})
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
@@ -450,7 +457,9 @@ class TopicJudgement:
 
     def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Yields a finding for each line of the bucket whose row or record has other content, as
-        comparisons of samples found. A sample proves a difference whatever the counts say."""
+        comparisons of samples found, and a finding for each comparison that found more such lines
+        than it lists, if some of these may be in the bucket. A sample proves a difference whatever
+        the counts say."""
         start, size = bucket
         for result in self._facts.topic.samples:
             for each in result.differences:
@@ -461,6 +470,11 @@ class TopicJudgement:
                         Cause.CONTENT_DIFFERS,
                         about=Content(each, result),
                     )
+            least, greatest = result.unlisted_least, result.unlisted_greatest
+            if result.unlisted and least < start + size and greatest >= start:
+                words = reasons.of_unlisted_content(result)
+                about = Content(None, result)
+                yield Finding(Status.UNKNOWN, words, Cause.CONTENT_DIFFERS, about=about)
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         if not self._is_plain(agent):

@@ -52,9 +52,9 @@ class Status(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason why a bucket is not complete; a finding with the status COMPLETE is only a remark.
-    key: the finding's name, if the text of its reason may change. acceptance: the decision of a
-    person to accept the finding. about: the subject of the finding, from which explanations are
-    made."""
+    key: the finding's name in acceptances; "" if this name is the reason's text, because the text
+    never changes. acceptance: the decision of a person to accept the finding. about: the subject of
+    the finding, from which explanations are made."""
 
     status: Status
     reason: str
@@ -98,8 +98,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The counts of two places that must be equal and are not. first: the place whose counts the
-    others must have. found is None if the place never reported the topic."""
+    """The counts of two places, which must be equal but are not. first: the place with which the
+    other places are compared. found is None if the place never reported the topic.
+    """
 
     first: Place
     expected: Sums
@@ -118,9 +119,11 @@ class Rejects:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A line whose row or record has other content, and the comparison that found it."""
+    """A line whose row or record has other content than the line itself, and the result of the
+    comparison that found this. If `difference` is None, the object stands for all lines that the
+    result counts but does not list."""
 
-    difference: ContentDifference
+    difference: ContentDifference | None
     result: SampleResult
 
 
@@ -162,10 +165,11 @@ class Parts:
     count: the number of agents. residue: the gravest status, if accepted findings are ignored.
     acceptances: the acceptances of findings, by id. places: for each place, the sums of all agents.
     gravest: the agents that are not complete, the gravest first, at most AGENTS_SHOWN.
-    lacking: for each place that is not retired and lacks records, how many. For each agent, the
-        lack is the highest count that any place has for this agent, minus the place's own count.
-    has_remarks: whether an agent has a finding that keeps nothing from being complete: a remark, or
-        an accepted finding.
+    lacking: for each place that is not retired and lacks records, the number of lacking records.
+        For each agent, this number is the highest count that any place has for this agent, minus
+        the place's own count.
+    has_remarks: whether an agent has a remark or an accepted finding. Such findings do not keep a
+        bucket from being complete.
     """
 
     count: int
@@ -178,7 +182,7 @@ class Parts:
 
     @classmethod
     def of(cls, agents: Sequence[AgentVerdict]) -> Parts:
-        """What these agents give together."""
+        """Sums up the verdicts on these agents."""
         acceptances: dict[int, Acceptance] = {}
         counted: dict[Place, list[Sums]] = {}
         for verdict in agents:
@@ -230,8 +234,8 @@ class BucketVerdict:
     a short verdict only on the gravest agents. known_parts: the sum of the verdicts on all agents,
     if it was computed without a verdict on each agent.
 
-    Sums over all agents are computed when somebody first asks for them, and then cached in the
-    object, because a standing and a page ask several times. So this class has no slots."""
+    Sums over all agents are computed at the first use, and then cached in the object, because a
+    standing and a page use them several times. So this class has no slots."""
 
     source: Source
     bucket: int
@@ -246,7 +250,7 @@ class BucketVerdict:
 
     @cached_property
     def parts(self) -> Parts:
-        """What all agents give together."""
+        """The sum of the verdicts on all agents."""
         return Parts.of(self.agents) if self.known_parts is None else self.known_parts
 
     def short(self) -> BucketVerdict:
@@ -315,7 +319,8 @@ class BucketVerdict:
         return tuple(dict.fromkeys(names))
 
     def places(self) -> dict[Place, Sums | None]:
-        """For each place, the sums of all agents together."""
+        """For each place, the sums of all agents together; None for a tier that never reported the
+        topic."""
         return dict(self._places)
 
     @property

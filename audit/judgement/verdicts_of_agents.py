@@ -1,4 +1,4 @@
-"""The verdicts on all agents of a bucket, made only when somebody asks for one of them."""
+"""The verdicts on all agents of a bucket. A verdict is made only when it is read."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from skidway.audit.judgement.verdict import AgentVerdict
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """What is known of each agent without making its verdict. statuses: by place, the status that
-    its verdict has. host: the name of an agent's host."""
+    """The facts about agents that are known before their verdicts are made. statuses: a function
+    that returns the status of each agent's verdict, in the order of the agents. host: a function
+    that returns the name of an agent's host.
+    """
 
     statuses: Callable[[], Int64s]
     host: Callable[[int], str]
 
 
 class Agents(Sequence[AgentVerdict]):
-    """The verdicts on these agents, in ascending order, and then further verdicts. Any thread may
-    ask for them, because the evidence from which they are made never changes."""
+    """A verdict on each of `agents`, by ascending agent id, and then the verdicts `further`, which
+    are made already. Any thread may read the verdicts, because the evidence from which they are
+    made never changes.
+    """
 
     def __init__(
         self,
@@ -64,8 +68,9 @@ class Agents(Sequence[AgentVerdict]):
         return repr(tuple(self))
 
     def gravest(self, count: int) -> tuple[AgentVerdict, ...]:
-        """The first verdicts if the gravest come first, sorted by host and then by agent. Makes no
-        others."""
+        """Returns the `count` gravest verdicts, the gravest first. Equally grave verdicts are
+        sorted by host and then by agent. Makes no other verdicts.
+        """
         statuses = np.array([*self._ranks.statuses().tolist(), *(x.status for x in self._further)])
         found: list[int] = []
         for status in np.unique(statuses)[::-1].tolist():
@@ -91,14 +96,16 @@ class Agents(Sequence[AgentVerdict]):
 
 
 def gravest_first(agents: Sequence[AgentVerdict], count: int) -> tuple[AgentVerdict, ...]:
-    """So many of the verdicts: the gravest first, sorted by host and then by agent."""
+    """Returns the `count` gravest verdicts, the gravest first. Equally grave verdicts are sorted by
+    host and then by agent.
+    """
     if isinstance(agents, Agents):
         return agents.gravest(count)
     return tuple(sorted(agents, key=lambda x: (-x.status, x.host, x.agent))[:count])
 
 
 class GravestFirst(Sequence[AgentVerdict]):
-    """All of the verdicts, the gravest first. Makes no more than somebody asks for."""
+    """All verdicts, the gravest first. A verdict is made only when it is read."""
 
     def __init__(self, agents: Sequence[AgentVerdict]) -> None:
         self._agents = agents

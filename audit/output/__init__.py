@@ -1,12 +1,13 @@
-"""Reads the loader's output, which is a tree of files: rows, manifests and side files.
+"""Reads the loader's output, which is a tree of files: rows, manifests, and files of the loader's
+state.
 
     Output           the interface of every kind of output; recount and loader read only through
                      this interface
     local            LocalOutput, a directory of this machine
     hdfs_failures    turns the errors of hdfs-native into sentences
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
-    column_types     column types that Spark can read, and that a compatible schema change leaves
-                     alone; how values become columns, and values again
+    column_types     column types that Spark can read, and that no compatible schema change alters;
+                     converts the codec's columns to these types, and back
 
 Paths are relative to the output's root, with `/` between their parts. A missing file or directory
 is not an error: the method returns None or an empty result. For every other error of the file

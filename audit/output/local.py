@@ -94,8 +94,9 @@ def _is_above(folder: str, name: str) -> bool:
 
 
 def _raise(error: OSError) -> None:
-    """Raises the error of listing a directory. If the directory is gone, raises nothing, because a
-    missing directory counts as empty."""
+    """Raises an error that occurred while a directory was listed. If the directory is gone, raises
+    nothing, because a missing directory counts as empty.
+    """
     if not isinstance(error, NOT_THERE):
         raise error
 

@@ -107,7 +107,7 @@ class Faults:
 
 
 def by_name(path: str) -> Whereabouts:
-    """The facts about the rows of a file that its path shows."""
+    """Returns the facts about the rows of a file that the file's path shows."""
     hour, file = _HOUR.search(path), _FILE.search(path)
     place = Whereabouts(f"{hour[1]}T{hour[2]}" if hour else "")
     return replace(place, partition=int(file[1])) if file else place
@@ -127,9 +127,9 @@ def is_before(path: str, since_ms: int) -> bool:
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """The facts about the rows of a file that its path and its manifest show. `agents` are the
-    agents for which the load has counts in the file's hour. The range of offsets begins at the
-    file's first offset and ends at the end of the load.
+    """Returns the facts about the rows of a file that the file's path and manifest show. `agents`
+    are the agents for which the load has counts in the file's hour. The range of offsets begins at
+    the file's first offset and ends at the end of the load.
 
     If the file's name has no first offset, only the hour is known. If the load replaced files, the
     agents and offsets are unknown too: the load read no new offsets, and its counts do not describe

@@ -102,8 +102,9 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """The facts about the rows of a file that its columns show. Returns `place` if the columns
-    cannot be read."""
+    """Returns the facts about the rows of a file that the file's columns show. Returns `place` if
+    the columns cannot be read.
+    """
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

@@ -86,13 +86,13 @@ def checkpoints(output: Output, topic: str) -> list[Checkpoint]:
 
 
 def oldest_kept(output: Output, topic: str) -> int:
-    """The oldest load whose manifest is certainly kept. Manifests of earlier loads may be
-    deleted."""
+    """The number of the oldest load whose manifest is certainly kept. Manifests of earlier loads
+    may be deleted."""
     return max((each.oldest for each in checkpoints(output, topic)), default=1)
 
 
 def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
-    """Reads a manifest. Raises ManifestUnreadable."""
+    """Returns the manifest of a load. Raises ManifestUnreadable."""
     path = f"{STATE}/{topic}/{load:020}.json"
     data = output.read(path)
     if data is None:

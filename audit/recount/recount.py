@@ -68,7 +68,8 @@ class Recounted:
     unjudged: set[int] = field(default_factory=set)
 
     def leave(self, path: str) -> None:
-        """Leaves the hour of a file to the next recount."""
+        """Notes that this recount does not compare the hour of this file, but leaves it to the next
+        recount."""
         begin_ms = hour_ms(path)
         if begin_ms is not None:
             self.unjudged.add(begin_ms)
@@ -140,7 +141,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
     StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # a manifest may exist by now
+        committed = manifests.head(output, committed.topic)  # its first manifest may exist now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -263,7 +264,8 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
 def _check(
     output: Output, source: Source, file: NamedFile, counts: Counts
 ) -> tuple[int, tuple[Kind, str] | None]:
-    """The number of rows in a file, and the fault of the file if there is one."""
+    """Adds the rows of a file to `counts`. Returns the number of rows (0 if they cannot be read),
+    and the kind and the words of the file's fault; None if the file has no fault."""
     try:
         opened = _open(output, file)
         if opened is None:
@@ -306,8 +308,8 @@ def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | No
 
 
 def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
-    """Opens the file in its final place, or where it was staged. Tries the final place twice,
-    because the loader may move the file meanwhile."""
+    """Opens the file in its final place, or where it was staged; None if it is in neither place.
+    Tries the final place again at the end, because the loader may have moved the file meanwhile."""
     for path in (file.path, file.staged, file.path):
         opened = output.open(path)
         if opened is not None:

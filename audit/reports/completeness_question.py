@@ -54,5 +54,5 @@ def window_of(ledger: Ledger, asked: Question) -> Window:
 
 
 def topics_of(asked: Question) -> list[str] | None:
-    """The names in the source cluster of the topics that the question is about."""
+    """The names, without cluster and id, of the topics that the question may be about."""
     return topics_named(with_rejects([asked.name]))

@@ -43,7 +43,8 @@ def document(
     waited_s: float,
     bounded: report.Bounded | None = None,
 ) -> dict[str, Any]:
-    """The whole answer for programs."""
+    """The whole answer as a JSON document for programs. waited_s: how long the command has waited.
+    bounded: limits the number of agents in the document; None for no limit."""
     names = topic_names(x.source for x in found if x.source is not None)
     return {
         "ok": not any(each.is_short for each in found),

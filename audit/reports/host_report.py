@@ -128,8 +128,9 @@ def summary(states: Sequence[HostState]) -> dict[str, Any]:
 def document(
     states: Sequence[HostState], begin: int = 0, count: int | None = None
 ) -> dict[str, Any]:
-    """The report for programs: about all hosts, and each host, or `count` of them from host `begin`
-    on."""
+    """The report for programs: facts about all hosts together, and each host. With `count`, lists
+    only `count` hosts from host `begin` on.
+    """
     end = len(states) if count is None else begin + count
     return summary(states) | {"hosts": [host_document(state) for state in states[begin:end]]}
 

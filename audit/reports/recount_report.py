@@ -22,7 +22,7 @@ def is_good(compared: Compared) -> bool:
 
 
 def table(compared: Compared) -> list[dict[str, Any]]:
-    """One row per topic."""
+    """The rows of the table: one for each topic."""
     return [
         {
             "topic": found.committed.topic,
@@ -77,7 +77,8 @@ def results(
     compared: Compared, output: str, since_ms: int | None, time_ms: int
 ) -> Iterator[RecountResult]:
     """The messages that report the results to the collector, one for each topic. There is no
-    message about rows whose source topic is unknown."""
+    message about rows whose source topic is unknown. since_ms: the time from which on rows were
+    recounted; None if all rows were recounted."""
     for found, differences in compared:
         if found.committed.source is not None:
             yield RecountResult(

@@ -89,15 +89,18 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
 
 @dataclass(slots=True)
 class Bounded:
-    """How many more agents a document can have: `left`. If the buckets have more, each further
-    bucket has only its gravest agents, and `agents_at`, the address of all of them."""
+    """Bounds the number of agents in a document. left: how many more agents the document may have.
+    If a bucket has more agents than this, its part of the document has only the gravest agents, and
+    the address of all agents (`agents_at`).
+    """
 
     address: Callable[[BucketVerdict], str]
     left: int = 500
 
     def agents(self, verdict: BucketVerdict) -> tuple[Sequence[AgentVerdict], str | None]:
-        """The agents of a bucket that the document has, and the address of all, if it has not
-        all."""
+        """Returns the agents of a bucket that the document shows. If these are not all agents of
+        the bucket, also returns the address of all agents, and otherwise None.
+        """
         count = verdict.parts.count
         if len(verdict.agents) == count <= self.left:
             self.left -= count
@@ -109,7 +112,8 @@ class Bounded:
 def document(
     found: Standing, shown: Sequence[BucketVerdict], bounded: Bounded | None = None
 ) -> dict[str, Any]:
-    """The whole report for programs: the standing, and the buckets that are shown one by one."""
+    """The whole report for programs: the standing, and the buckets that are shown one by one.
+    bounded: limits the number of agents in the document; None for no limit."""
     return {
         "sentence": sentence(found),
         **_numbers(found),
@@ -152,7 +156,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
 
 
 def recount_document(recount: RecountResult) -> dict[str, Any]:
-    """The result of a recount, for programs."""
+    """The result of a recount, as a JSON document for programs."""
     return {
         "time": time_text(recount.time_ms),
         "host": recount.host,
@@ -174,7 +178,8 @@ def recount_word(recount: RecountResult) -> str:
 
 
 def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> dict[str, Any]:
-    """One bucket with its agents. Of a short verdict, these are only the gravest."""
+    """One bucket with its agents. (A short verdict has only the gravest agents.) bounded: limits
+    the number of agents in the document; None for no limit."""
     source, agents = verdict.source, verdict.agents
     more: dict[str, Any] = {}
     if bounded is not None:

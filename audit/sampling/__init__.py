@@ -1,28 +1,31 @@
 """Compares the content of rows and records with the lines on the hosts (`skidway audit sample`).
 
-Agents draw ranges of files that they delivered, make the records of these ranges once more, and
-publish a content sum of each record (agent/sampling, audit/counts/content.py). This package finds
-the row of each of these records in the output, or the record in a broker if there is no row yet,
-makes the same sum of it, and compares.
+Agents choose random ranges of the files that they have delivered. They make the records of these
+ranges again, and publish a content sum of each record (agent/sampling, audit/counts/content.py).
+For each of these records, this package finds the row in the output. If the output has no row yet,
+the package finds the record in a broker. It computes the content sum of the row or record, and
+compares it with the agent's sum.
 
     told             reads the samples from the audit topics
-    wanted           values: what a sample says about one topic, and what was found of it
+    wanted           values: a sample's sums for one topic, and the rows and records that were found
     row_contents     the rows of one Parquet file with their content sums
     record_contents  the records of batches with their content sums, without I/O
     comparison       decides, without I/O, what is equal, what differs and what cannot be compared
-    survey           looks for rows and records, and asks what differs in them
+    survey           looks for rows and records, and finds out what differs in them
     sample_report    text, JSON and messages about a survey
 
-A row is turned back into the datum that its record had: its columns are converted back to the types
-of the record's schema, and encoded by this schema. The datum is the canonical form of the values,
-so both sides make the sum of the same bytes. Rows of a newer schema still have the old columns, as
-long as no field was renamed or removed; otherwise the row cannot be compared, and the report says
-which column it lacks.
+To compute the sum of a row, the package makes the row's record again. It converts the columns back
+to the types of the record's schema, and encodes them with this schema. The resulting datum is the
+canonical form of the values, so agent and audit compute the sum of the same bytes. If the output's
+schema is newer than the record's schema, a row still has the old columns, unless a field was
+renamed or removed. If a field was renamed or removed, the row cannot be compared, and the report
+names the column that the row lacks.
 
-What an equal sum proves: the row has the values that the agent's program makes of the line now, by
-the recipe with which it sent the line. It does not prove that the recipe is what the operator
-meant. What it does not cover: columns that other schemas added, the names of host and file in a
-row, and the record's key.
+If the sums are equal, the row has the values that the agent's program makes from the line today,
+with the settings with which the agent sent the line. Equal sums do not prove that these settings
+are what the operator meant. The sums do not cover columns that other schemas added, the names of
+host and file in a row, or the record's key.
 
-Nothing is written, except for the message to the collector if the command is asked to tell it.
+The command writes nothing, except that with --tell it sends a message with the result to the
+collector.
 """

@@ -2,13 +2,15 @@
 
 For each record that a sample names:
 
-    rows        if there is a row, the row is compared; several rows are a difference of their own
-    records     if there is no row, the record is compared. If the record's offset is loaded, the
-                missing row is a difference, because the load has passed the record
-    neither     nothing can be compared: the record is not loaded and has expired, or was not found
+    rows        if the record has a row, the row is compared; if it has several rows, this counts as
+                a difference, too
+    records     if the record has no row, the record in the log is compared. If the topic is loaded
+                up to an offset after the record, the missing row is a difference
+    neither     if neither row nor record was found, for example because the record has expired
+                before it was loaded, nothing can be compared
 
-Rows and records whose lines begin in the sampled bytes, but that the sample does not name, are
-differences, too: the agent would not make such a record.
+A row or a record is also a difference if its line begins in the sampled bytes, but the sample does
+not name the line. The agent would not make such a record.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ Line = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A line whose row or record differs. found: the row or the record. is_row: whether it is a
-    row. words: what differs."""
+    """A line whose row or record differs. found: the row or the record. is_row: whether `found` is
+    a row. words: what differs.
+    """
 
     wanted: Wanted
     found: Found
@@ -46,9 +49,10 @@ class Differing:
 
 @dataclass(slots=True)
 class Compared:
-    """What was compared. rows, records: how many were equal or differ. lines: the lines that were
-    compared. uncompared: how many records
-    could not be compared, by the reason."""
+    """The result of a comparison. rows, records: how many rows and records were compared, whether
+    equal or not. lines: the lines that were compared. uncompared: how many records could not be
+    compared, by reason.
+    """
 
     rows: int = 0
     records: int = 0
@@ -59,11 +63,11 @@ class Compared:
 
     @property
     def compared(self) -> int:
-        """How many lines were compared."""
+        """How many rows and records were compared."""
         return self.rows + self.records
 
     def add(self, other: Compared) -> None:
-        """Adds what another part gave."""
+        """Adds the result of comparing another part of the samples."""
         self.rows += other.rows
         self.records += other.records
         self.equal += other.equal
@@ -73,15 +77,16 @@ class Compared:
 
 
 def unfound(wanted: Wanted, rows: Iterable[Found]) -> set[int]:
-    """The first bytes of the lines that no row has: their records are needed."""
+    """Returns the first bytes of the lines that have no row, so that their records are needed."""
     return set(wanted.part.firsts) - {each.first for each in rows}
 
 
 def compare(
     wanted: Wanted, rows: Sequence[Found], records: Sequence[Found], ends: Mapping[int, int]
 ) -> Compared:
-    """Compares one part of a sample. records: those of the lines that no row has. ends: by
-    partition, the offset up to which the topic is loaded."""
+    """Compares one part of a sample. records: the records of the lines that have no row. ends: by
+    partition, the offset up to which the topic is loaded.
+    """
     part, result = wanted.part, Compared()
     sums = dict(zip(part.firsts, part.sums, strict=True))
     by_line, in_logs = _by_first(rows), _by_first(records)

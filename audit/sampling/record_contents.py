@@ -15,14 +15,16 @@ from skidway.kafka.columns import decode_batches, decode_headers, last_origin, u
 from skidway.schemas import wire
 
 Ids = Mapping[Span, int]
-"""For each span the schema id of its records."""
+"""For each span, the schema id of the span's records."""
 
 NOBODY: Final = -1
 
 
 class RecordContents:
-    """Takes batches, and yields the records whose lines begin in one of the spans. Batches of
-    producers that are other agents are skipped by their headers (see audit/tracing)."""
+    """Takes batches, and yields the records whose lines begin in one of the spans. If a batch's
+    header names the producer of another agent, skips the batch without unpacking it (see
+    audit/tracing).
+    """
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
@@ -32,7 +34,7 @@ class RecordContents:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> Iterator[tuple[Span, Found]]:
-        """Yields what this batch has. Raises CorruptBatch."""
+        """Yields the wanted records of this batch. Raises CorruptBatch."""
         producer = topic, header.producer_id
         if header.is_control or self._agents.get(producer, NOBODY) not in {NOBODY, *self._wanted}:
             return

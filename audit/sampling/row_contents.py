@@ -1,7 +1,8 @@
-"""Reads the rows of one Parquet file whose lines begin in spans, and makes their content sums.
+"""Reads those rows of one Parquet file whose lines begin in the wanted spans, and computes their
+content sums.
 
-Row groups are skipped by the statistics of `_agent`, `_file_id` and `_offset`. Other columns are
-read only of row groups that have such a row.
+The module skips row groups without such rows, as far as the statistics of `_agent`, `_file_id` and
+`_offset` show this. It reads the other columns only in row groups that have such a row.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from skidway.kafka.columns import Bools, Int64s
 from skidway.schemas.codec import Codec, ColumnsRefused
 
 _MISFITS: Final = (pa.ArrowException, ColumnsRefused, ValueError, OverflowError)
-"""The errors of values that the schema of their record cannot have had."""
+"""The errors that are raised if a row has a value that does not fit the schema of the row's
+record.
+"""
 
 Codecs = Mapping[Span, Codec | str]
-"""For each span the codec of its records, or why there is none."""
+"""For each span, the codec of its records, or the reason why no codec is known."""
 
 
 def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, Found]]:
@@ -49,8 +52,9 @@ def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, 
 
 
 def obstacle(schema: pa.Schema, codec: Codec) -> str:
-    """Why rows with these columns cannot be turned back into datums of the codec; empty if they
-    can."""
+    """Returns the reason why rows with these columns cannot be turned back into datums of the
+    codec; empty if they can.
+    """
     for field in codec.arrow_schema:
         at = schema.get_field_index(field.name)
         if at < 0:
@@ -62,8 +66,9 @@ def obstacle(schema: pa.Schema, codec: Codec) -> str:
 
 
 def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
-    """The content sum (a checksum of the content) of each row. If a row has a value that the
-    schema of its record cannot have had, its sum is empty."""
+    """Returns the content sum of each row. If a row has a value that does not fit the schema of the
+    row's record, the sum is empty.
+    """
     times = int64_of(table.column("_timestamp"))
     lengths = int64_of(table.column("_length"))
     try:
@@ -75,7 +80,9 @@ def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
 
 
 def row_at(file: IO[bytes], number: int, codec: Codec) -> dict[str, Any] | None:
-    """The values of one row in the types of its record; None if they cannot be turned back."""
+    """Returns the values of one row in the types of its record, or None if they cannot be converted
+    to these types.
+    """
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     for at in range(parquet.num_row_groups):
         count = parquet.metadata.row_group(at).num_rows
@@ -142,8 +149,10 @@ def _is_in(columns: Mapping[str, Int64s], span: Span) -> Bools:
 
 
 def _form(arrow: pa.DataType) -> object:
-    """What two types must have in common: names of items and whether parts may be null are no part
-    of it, because files lose them."""
+    """Returns a value for a type. If two types count as the same type, their values are equal. The
+    value leaves out the names of items, and whether parts may be null, because files do not keep
+    these.
+    """
     if pa.types.is_dictionary(arrow):
         return _form(arrow.value_type)
     if pa.types.is_struct(arrow):

@@ -1,4 +1,6 @@
-"""What a survey of samples found: as text, as a document for programs, and as messages."""
+"""Reports the result of a survey of samples: as text, as a document for programs, and as
+messages.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
 
 
 def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iterator[str]:
-    """What the table does not say: each difference, and why something was not compared."""
+    """The lines of text below the table: each difference, and the reasons why records were not
+    compared."""
     for each in found:
         for at, differing in enumerate(each.compared.differing[:SHOWN]):
             yield from _difference_lines(each, differing, each.closer.get(at, Closer()))
@@ -73,7 +76,7 @@ def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iter
 
 
 def sentence(found: Sequence[Surveyed], told: Told) -> str:
-    """The answer in one sentence."""
+    """Says in one sentence how many of the compared lines have other content."""
     if not told.samples:
         return (
             "No agent has told a sample: set sample.ranges in agent.yml; samples come after the end"
@@ -89,13 +92,13 @@ def sentence(found: Sequence[Surveyed], told: Told) -> str:
 
 
 def is_good(found: Sequence[Surveyed]) -> bool:
-    """Whether something was compared, and nothing differs."""
+    """Whether at least one line was compared, and no compared line has other content."""
     compared = sum(each.compared.compared for each in found)
     return compared > 0 and not any(each.compared.differing for each in found)
 
 
 def document(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> dict[str, Any]:
-    """All of it for programs."""
+    """The whole report for programs."""
     return {
         "ok": is_good(found),
         "topics": [_topic_document(each) for each in found],
@@ -120,10 +123,11 @@ def results(
 ) -> Iterator[SampleResult]:
     """The messages to the collector: one for each topic and day of samples.
 
-    earlier: the newest results so far. A line that differed and was not compared this time differs
-    still, so a run that could not look at it does not call it good. A run that could not read all
-    files has not seen all rows of any line. A run that left lines out may have left out those that
-    an earlier result counted without listing them.
+    earlier: the newest results so far. If a line differed earlier and was not compared this time,
+    it still counts as differing. If this run could not read all files, it may have missed rows of
+    any line, so all earlier differences stay. Earlier results may also count differences that they
+    do not list. If this run could not read all files or compare all lines, these differences stay,
+    too.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
@@ -140,11 +144,27 @@ def results(
                 for x in result.differences
                 if (x.agent, x.file, x.first) not in seen
             ]
-            unlisted = 0
+            unlisted = []
             if each.unread or compared.uncompared:
-                unlisted = sum(x.differing - len(x.differences) for x in before)
-            first = tuple(differences[:DIFFERENCES_MAX])
-            yield replace(made, differing=len(differences) + unlisted, differences=first)
+                unlisted = [x for x in before if x.unlisted]
+            yield _with_differences(made, differences, unlisted)
+
+
+def _with_differences(
+    made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
+) -> SampleResult:
+    """The result `made` with these differences, and also with the differences that the earlier
+    results count but do not list."""
+    listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
+    times = [x.time_ms for x in others]
+    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]
+    return replace(
+        made,
+        differing=len(differences) + sum(x.unlisted for x in earlier),
+        differences=tuple(listed),
+        unlisted_least=min(times, default=0),
+        unlisted_greatest=max(times, default=0),
+    )
 
 
 def _difference(surveyed: Surveyed, differing: Differing) -> ContentDifference:

@@ -1,4 +1,6 @@
-"""Looks for the rows and records of samples, compares them, and asks what differs."""
+"""Looks for the rows and records of samples, compares them with the samples, and finds out what
+differs.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,23 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.topic_reading import MAX_BYTES
 
 CLOSER_MAX: Final = 20
-"""At most this many differences are looked at closer: their record, their values, their line."""
+"""For at most this many differences of a topic, the survey also reads the record, the values and
+the line.
+"""
 
 CodecOf = Callable[[int], Codec | str]
-"""The codec of a schema id, or why there is none."""
+"""A function that returns the codec of a schema id, or the reason why no codec is known."""
 
 _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """What can be said about a difference. record: what the record of a differing row is like; None
-    if nobody has it. fields: the fields in which row and record differ. line: the line's text, if
-    its file is on this host. values: the values of the row or the record."""
+    """Details of a difference. record: for a differing row, whether the row's record has the right
+    content; None if no log has the record any more. fields: the fields in which row and record
+    differ. line: the line's text, if the file is on this host. values: the values of the row or the
+    record.
+    """
 
     record: str | None = None
     fields: tuple[str, ...] = ()
@@ -45,10 +51,11 @@ class Closer:
 
 @dataclass(slots=True)
 class Surveyed:
-    """What a survey of one source topic found. output: the topic's name in the output; empty if it
-    is not there. by_day: the same as `compared`, by the day of the samples. unread: files that
-    could not be read. closer: more about the first differences, by their place in
-    `compared.differing`."""
+    """The result of a survey of one source topic. output: the topic's name in the output; empty if
+    the output does not have the topic. by_day: the same as `compared`, by the day of the samples.
+    unread: sentences about files that could not be read. closer: details of the first differences,
+    by their index in `compared.differing`.
+    """
 
     source: Source
     wanted: Sequence[Wanted]
@@ -66,7 +73,7 @@ class Surveyed:
 
 
 def survey(site: Site, wanted: Sequence[Wanted], codec_of: CodecOf) -> list[Surveyed]:
-    """Compares all parts of samples, topic by topic."""
+    """Compares all parts of samples, topic by topic. Returns the result for each topic."""
     by_source: dict[Source, list[Wanted]] = {}
     for each in wanted:
         by_source.setdefault(each.part.source, []).append(each)
@@ -86,7 +93,8 @@ def _of_topic(site: Site, source: Source, wanted: Sequence[Wanted], codec_of: Co
     if cluster is not None:
         result.cluster = cluster.name
         records = _records(cluster, source, lacking)
-    # If a file could not be read, a row that was not found may be in this file.
+    # A record that is loaded but has no row counts as a difference. But if a file could not be
+    # read, it may have the row, so then no offset counts as loaded.
     ends = topics[0].ends if topics and not result.unread else {}
     for each in wanted:
         found = compare(each, rows.get(each.span, ()), records.get(each.span, ()), ends)
@@ -112,7 +120,7 @@ def _loaded(site: Site, source: Source, result: Surveyed) -> list[LoadedTopic]:
 def _rows(
     topics: Iterable[LoadedTopic], wanted: Sequence[Wanted], codec_of: CodecOf, result: Surveyed
 ) -> dict[Span, list[Found]]:
-    """The rows of the output whose lines begin in the sampled bytes."""
+    """Returns the rows of the output whose lines begin in the sampled bytes."""
     rows: dict[Span, list[Found]] = {}
     for topic in topics:
         for named in topic.files:
@@ -154,7 +162,9 @@ def _may_be_in(hour: int | None, wanted: Wanted) -> bool:
 
 
 def _cluster(site: Site, source: Source) -> SiteCluster | None:
-    """The cluster in which records are looked for: the source's own, or else a mirror."""
+    """Returns the cluster in which to look for records: the source's own cluster or, if the site
+    does not have it, a cluster with a mirror of the topic. Returns None if the site has neither.
+    """
     having = (x for x in site.clusters if (source.cluster, source.topic) in x.topics)
     return next(iter(sorted(having, key=lambda x: x.name != source.cluster)), None)
 
@@ -162,7 +172,7 @@ def _cluster(site: Site, source: Source) -> SiteCluster | None:
 def _records(
     cluster: SiteCluster, source: Source, wanted: Sequence[Wanted]
 ) -> dict[Span, list[Found]]:
-    """The records of the lines of which the output lacks a row."""
+    """Returns the records of the lines for which the output lacks a row."""
     if not wanted:
         return {}
     search = RecordContents({each.span: each.part.schema_id for each in wanted})
@@ -184,7 +194,7 @@ def _closer(
     differing: Differing,
     codec_of: CodecOf,
 ) -> Closer:
-    """What can be said about a difference, as far as files and brokers still have it."""
+    """Returns the details of a difference, as far as files and brokers still have them."""
     wanted, found = differing.wanted, differing.found
     text = site.text_here(wanted.sample.agent, wanted.sample.file, found.first)
     line = None if text is None else text[1].decode("utf-8", "replace").rstrip("\r\n")
@@ -206,7 +216,9 @@ def _closer(
 
 
 def _record(cluster: SiteCluster, source: Source, wanted: Wanted, found: Found) -> Found | None:
-    """The record at the offset of a row; None if the log does not have it any more."""
+    """Returns the record at the offset of a row, or None if the log does not have the record any
+    more.
+    """
     name = cluster.topics[source.cluster, source.topic]
     tp, offset = TopicPartition(name, found.partition), found.offset
     first, end = cluster.span(tp)
@@ -221,7 +233,7 @@ def _record(cluster: SiteCluster, source: Source, wanted: Wanted, found: Found) 
 
 
 def _decoded(record: Found, codec: Codec) -> dict[str, Any] | None:
-    """The values of a record; None if it is no datum of its schema."""
+    """Returns the values of a record, or None if the record is no datum of its schema."""
     rows = codec.decode(pa.array([record.datum], pa.binary())).batch.to_pylist()
     return dict(rows[0]) if rows else None
 
@@ -229,7 +241,7 @@ def _decoded(record: Found, codec: Codec) -> dict[str, Any] | None:
 def _row_values(
     topics: Sequence[LoadedTopic], differing: Differing, codec: Codec
 ) -> dict[str, Any] | None:
-    """The values of a differing row."""
+    """The values of a differing row, read again from its file; None if the row cannot be read."""
     path, _, number = differing.found.place.rpartition(" row ")
     for topic in topics:
         for named in topic.files:

@@ -1,4 +1,4 @@
-"""Reads the samples that agents have told, from the audit topics of clusters."""
+"""Reads the samples that agents have published, from the audit topics of clusters."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.types import TopicPartition
 
 SAMPLES_MAX: Final = 100_000
-"""One run compares at most this many ranges."""
+"""One run of `skidway audit sample` compares at most this many ranges."""
 
 
 @dataclass(slots=True)
 class Told:
-    """Samples of a span of time. refused: how many damaged messages there were. is_cut: whether
-    there were more than SAMPLES_MAX."""
+    """The samples of a span of time. refused: the number of damaged messages. is_cut: whether the
+    audit topics have more than SAMPLES_MAX samples of this time.
+    """
 
     samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)
     refused: int = 0
     is_cut: bool = False
 
     def take(self, values: Iterable[bytes], since_ms: int, until_ms: int) -> None:
-        """Takes the samples of periods that begin in [since_ms, until_ms), each once: agents may
-        send a message again, and mirrors copy it."""
+        """Takes the samples of periods that begin in [since_ms, until_ms). Takes each sample only
+        once, although an agent may send a message again and mirrors copy messages.
+        """
         for value in values:
             try:
                 sample = sample_in(value)
@@ -44,14 +46,16 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """How many ranges were drawn, but no message about them is here."""
+        """For how many of the ranges that agents have chosen no message has arrived."""
         drawn = {(x.agent, x.period): x.count for x in self.samples.values()}
         return sum(drawn.values()) - len(self.samples)
 
 
 def read(client: Client, clock: Clock, since_ms: int, until_ms: int, told: Told) -> None:
-    """Reads the audit topics of a cluster. An agent tells a range after its period, so messages
-    before `since_ms` have no wanted sample. Raises Unreachable."""
+    """Reads the audit topics of a cluster. An agent publishes the sample of a range after the end
+    of the range's period, so messages before `since_ms` have no wanted sample. Raises
+    Unreachable.
+    """
     names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
     found = topic.bounds(client, names)
     if not found:

@@ -1,4 +1,6 @@
-"""Values: what a sample says about one topic, and what was found of it."""
+"""The values of a comparison: a sample's part for one topic, and the rows and records that were
+found.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from skidway.audit.topic.sample_result import DAY_MS
 
 
 class Span(NamedTuple):
-    """Bytes [begin, end) of a file of an agent."""
+    """The bytes [begin, end) of a file of an agent."""
 
     agent: int
     file: int
@@ -21,7 +23,9 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a sample says about one topic: which records its range becomes."""
+    """The part of a sample for one topic: the records that the agent makes from the sampled
+    bytes.
+    """
 
     sample: Sample
     part: SamplePart
@@ -33,7 +37,7 @@ class Wanted:
 
     @property
     def day(self) -> int:
-        """The begin (ms) of the day (UTC) of the sample."""
+        """The start, in ms, of the day (UTC) of the sample."""
         return self.sample.period - self.sample.period % DAY_MS
 
 
@@ -41,9 +45,10 @@ class Wanted:
 class Found:
     """A row or a record whose line begins in a span.
 
-    first, length: its origin. time_ms: its event time. content: its content sum; None if it cannot
-    be made, and then `obstacle` says why. place: a row's file and number in it, or a topic.
-    is_reject: whether the loader made a reject of the record. datum: the datum of a record.
+    first, length: from the origin of the row or record. time_ms: the event time. content: the
+    content sum; None if the sum cannot be computed, and then `obstacle` says why. place: for a row,
+    the file and the row's number in the file; for a record, the topic. is_reject: whether the
+    loader made a reject of the record. datum: the datum of a record.
     """
 
     first: int
@@ -59,7 +64,9 @@ class Found:
 
 
 def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:
-    """What samples say, topic by topic. Ranges that are gone say nothing."""
+    """Yields the parts of the samples, topic by topic. If the bytes of a range are gone, its sample
+    has no parts.
+    """
     for sample in samples:
         for part in sample.parts:
             yield Wanted(sample, part)

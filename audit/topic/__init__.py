@@ -4,7 +4,7 @@ The package has these modules:
 
     decisions       decisions of people about verdicts: acceptances, and retired places
     recount_result  results of recounts
-    sample          what the records of drawn ranges must contain
+    sample          what the records of randomly chosen ranges must contain
     sample_result   what comparisons of samples found
     source_names    the source topics of a message, in one text
     count_columns   the counts of a delta, as values and as columns

@@ -1,14 +1,15 @@
-"""What an agent tells of the bytes that are not safe yet: those that it has not read, and those
-that no broker has acknowledged. It is the body of a note (see module notes).
+"""The report of an agent about its unsafe bytes: the bytes that it has not read yet, and the bytes
+that it has read but that no broker has acknowledged. The report is the body of a note (see module
+notes).
 
     {"topics": [{"topic": NAME, "unread": BYTES, "unacknowledged": BYTES, "oldest": MS,
                  "loss": MS, "files": [{"path": PATH, "bytes": BYTES, "oldest": MS, "loss": MS}]}],
      "more": {"topics": N, "bytes": BYTES}}
 
-`oldest` is the time since which the oldest of these bytes is known to be there, `loss` the time at
-which the first file with such bytes will be deleted. Each of the two is null if it is not known.
-The note names the topics that lose first, and of each topic the files that lose first. `more` has
-what it does not name.
+`oldest` is the time since which the oldest of these bytes is known to be in its file. `loss` is the
+time at which the first file with such bytes will be deleted. A value that is not known is null. The
+note names only the topics that will lose bytes first, and for each topic only the files that will
+lose bytes first. `more` has the number of the other topics, and the sum of their bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ PATH_LENGTH_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class FileBacklog:
-    """The unsafe bytes of one file. oldest_ms, loss_ms: see the module; None if not known."""
+    """The unsafe bytes of one file. oldest_ms, loss_ms: see the module's docstring; None if not
+    known.
+    """
 
     path: str
     bytes: int
@@ -37,7 +40,7 @@ class FileBacklog:
 
 @dataclass(frozen=True, slots=True)
 class TopicBacklog:
-    """The unsafe bytes of one topic. files: those that lose first."""
+    """The unsafe bytes of one topic. files: the files that will lose bytes first."""
 
     topic: str
     unread: int = 0
@@ -54,8 +57,9 @@ class TopicBacklog:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The unsafe bytes of one agent. more_topics, more_bytes: the topics that are not named, and
-    their bytes."""
+    """The unsafe bytes of one agent. more_topics, more_bytes: the number of topics that are not
+    named, and the sum of their bytes.
+    """
 
     topics: tuple[TopicBacklog, ...] = ()
     more_topics: int = 0
@@ -68,8 +72,10 @@ class Backlog:
 
 
 def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
-    """What sorts first is lost first: a known loss before an unknown one, then the oldest bytes,
-    then the most."""
+    """Returns a sort key. Files or topics with a known time of loss come first, in the order of
+    this time, and all others follow. If two times of loss are equal, or both are unknown, the older
+    bytes come first. If these are equally old, the larger number of bytes comes first.
+    """
     return (
         found.loss_ms is None,
         found.loss_ms or 0,
@@ -80,14 +86,14 @@ def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, in
 
 
 def bounded(topics: Iterable[TopicBacklog]) -> Backlog:
-    """A backlog of these topics that names no more of them than a note may."""
+    """Returns a backlog of these topics. The backlog names at most TOPICS_MAX of the topics."""
     found = sorted(topics, key=urgency)
     rest = found[TOPICS_MAX:]
     return Backlog(tuple(found[:TOPICS_MAX]), len(rest), sum(x.bytes for x in rest))
 
 
 def body_of(backlog: Backlog) -> dict[str, Any]:
-    """The body of a note."""
+    """The backlog as the body of a note."""
     return {
         "topics": [
             {
@@ -113,7 +119,9 @@ def body_of(backlog: Backlog) -> dict[str, Any]:
 
 
 def backlog_of(note: Note) -> Backlog:
-    """The backlog in a note. What the note does not tell, or not in this form, is left out."""
+    """Returns the backlog in a note. Leaves out values that the note does not have, or that do not
+    have the form in the module's docstring.
+    """
     more = note.body.get("more")
     more = more if isinstance(more, dict) else {}
     topics = (_topic(x) for x in _records(note.body.get("topics"), TOPICS_MAX))

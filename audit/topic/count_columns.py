@@ -127,7 +127,7 @@ class CountColumns(Sequence[Count]):
         return found
 
     def to_record(self) -> dict[str, Any]:
-        """The Avro record CountColumns."""
+        """The counts as a value of the Avro record CountColumns."""
         return {
             "sources": self.names,
             "table": self.table.astype(_LONG, copy=False).tobytes(),
@@ -169,7 +169,9 @@ class CountColumns(Sequence[Count]):
 
 @lru_cache(maxsize=1024)
 def _ascending(count: int) -> bytes:
-    """The column `source` of counts that name each source once, in order, as most messages do."""
+    """Returns the column `source` for counts that each have their own source, in order: 0, 1, 2 ...
+    Most messages have this column.
+    """
     return np.arange(count, dtype=_LONG).tobytes()
 
 

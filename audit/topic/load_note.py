@@ -1,5 +1,5 @@
-"""What a loader tells of one load. It is the body of a note (see module notes). The note's number
-is that of the load, and its time that of the commit.
+"""The report of a loader about one load, as the body of a note (see module notes). The note has the
+number of the load, and the time of the commit.
 
     {"source": [CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID], "seconds": SECONDS, "offsets": N, "rows": N,
      "rejects": N, "files": N, "bytes": N}
@@ -16,7 +16,7 @@ from skidway.kafka.source import Source
 
 KIND: Final = "load"
 KEPT: Final = 64
-"""Of each output and topic, the newest loads are kept."""
+"""For each output and topic, the audit keeps the notes of this many newest loads."""
 
 SECONDS_MAX: Final = 1e9
 
@@ -25,8 +25,9 @@ _COUNTS = ("offsets", "rows", "rejects", "files", "bytes")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One load of a topic. seconds: how long it took; None if nobody knows it. files, bytes: the
-    files of rows. A number that the loader did not tell is None."""
+    """One load of a topic. seconds: how long the load took; None if this is not known. files,
+    bytes: of the files of rows. A number that the loader did not report is None.
+    """
 
     number: int
     source: Source
@@ -39,13 +40,13 @@ class Load:
 
 
 def body_of(load: Load) -> dict[str, Any]:
-    """The body of a note."""
+    """The load as the body of a note."""
     counts = {name: getattr(load, name) for name in _COUNTS}
     return {"source": list(astuple(load.source)), "seconds": load.seconds, **counts}
 
 
 def load_of(note: Note) -> Load | None:
-    """The load in a note; None if it does not name its topic."""
+    """Returns the load in a note, or None if the note does not name the load's topic."""
     names = note.body.get("source")
     if not isinstance(names, list) or len(names) != 4:
         return None

@@ -7,7 +7,7 @@ Notes are JSON (see module notes). All other messages have one of six schemas:
     schemas/announcement.avsc    the meaning of a file id
     schemas/decision.avsc        decisions of people (decisions)
     schemas/recount.avsc         results of recounts (recount_result)
-    schemas/sample.avsc          what the records of drawn ranges must contain (sample)
+    schemas/sample.avsc          what the records of randomly chosen ranges must contain (sample)
     schemas/sample_result.avsc   what comparisons of samples found (sample_result)
 
 The key of a numbered message is (tier, producer, epoch, number). Two messages with the same key
@@ -209,11 +209,10 @@ class Heartbeat:
 class Announcement:
     """The meaning of a file id.
 
-    fingerprint: SHA-256 of the first fingerprint_length bytes.
-    source: the topic to which the agent sends the file's records.
-    begin: the position of the first byte to which the id refers.
-    length: the final length once the file is closed; None while the file is open.
-    born_ns: when the file's inode was created, in ns since 1970; None if unknown.
+    fingerprint: SHA-256 of the first fingerprint_length bytes of the file. source: the topic to
+    which the agent sends the file's records. begin: the position of the first byte to which the id
+    refers. length: the final length once the file is closed; None while the file is open. born_ns:
+    when the file's inode was created, in ns since 1970; None if unknown.
     """
 
     time_ms: int

@@ -1,16 +1,17 @@
 """Notes: messages of `_skidway_audit` that change no verdict.
 
-A note says what helps people, such as which bytes are not safe yet. It is JSON, and not Avro in
-single-object encoding. An older collector skips it as a record that is no message. If it had a new
-Avro schema instead, the older collector could not rule out that it reports a loss, and would call
-every bucket unknown. For the same reason, a reader takes a note without the fields that it wants
-for a note that does not tell them.
+A note contains information that helps people, for example which bytes are not safe yet. Notes are
+JSON, and not Avro in single-object encoding, so that an older collector skips them as records that
+are no messages. If a note had a new Avro schema instead, the older collector could not rule out
+that the note reports a loss, and would call every bucket unknown. Fields of the body may be
+missing, too, because another version may have written the note. A reader treats a missing field as
+unknown.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}
 
-Of the notes of one kind of a producer, only the newest counts: the one with the greatest (epoch,
-number, time). `number` is the number of the producer's last numbered message.
+Only the newest note of each kind and producer counts, that is, the note with the greatest (epoch,
+number, time). `number` is normally the number of the producer's last numbered message.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ NOTE_BYTES_MAX: Final = 128 * 1024
 _TEXTS, _NUMBERS = ("note", "producer", "host", "cluster"), ("epoch", "number", "time")
 _LONG_END = 1 << 63
 _NAME_MAX = 255
-"""The greatest length of the texts that say what a note is about, and who sent it."""
+"""The greatest length of the kind of a note, and of each name that says who sent it."""
 
 
 class NoteInvalid(SkidwayError):
-    """Bytes that begin like a note and are none."""
+    """Bytes that begin like a note, but are no valid note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note. kind: what the body is about."""
+    """A note. kind: the name of the kind, which determines the form of the body."""
 
     kind: str
     producer: str
@@ -50,7 +51,7 @@ class Note:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Of two notes, the one with the greater rank is newer."""
+        """The order of notes: a note with a greater rank is newer."""
         return self.epoch, self.number, self.time_ms
 
 
@@ -75,7 +76,7 @@ def encode(note: Note) -> bytes:
 
 
 def decode(value: bytes) -> Note:
-    """Decodes a record's value. Raises NoteInvalid."""
+    """Returns the note in a record's value. Raises NoteInvalid."""
     if len(value) > NOTE_BYTES_MAX:
         raise NoteInvalid(f"A note has {len(value):,} bytes, and may have {NOTE_BYTES_MAX:,}.")
     try:
@@ -94,8 +95,9 @@ def decode(value: bytes) -> Note:
 
 
 def _is_unicode(record: dict[str, Any]) -> bool:
-    """Whether SQLite, pages and metrics can write each text of the record. JSON may have half of a
-    surrogate pair, which UTF-8 cannot."""
+    """Whether UTF-8 can encode each text of the record, so that SQLite, pages and metrics can write
+    the text. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+    """
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError):

@@ -77,12 +77,13 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster refuses an audit message for good. The outbox still has the message."""
+    """The cluster refuses an audit message permanently. The outbox still has the message."""
 
 
 class Publisher:
-    """Sends the messages of an outbox. Only one thread may use a publisher, and nobody else may use
-    its producer."""
+    """Sends the messages of an outbox. Only one thread may use a publisher, and no other code may
+    use its producer.
+    """
 
     def __init__(
         self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock
@@ -196,7 +197,7 @@ def newest_own(
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
     """Raises StateRefused if the newest published message is newer than the program's own state.
 
-    `state` says which state this is and where it is stored, for the error message.
+    state: a name for the program's state and the place where it is stored, for the error message.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return
@@ -227,8 +228,8 @@ def _newest_in(
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    """Searches one partition backwards from the end; each step is twice as long as the step
-    before."""
+    """Returns the newest message of the sender `who` in one partition, or None if there is none.
+    Searches backwards from the end; each step is twice as long as the step before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)

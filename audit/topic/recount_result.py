@@ -22,8 +22,8 @@ _FIELDS = (
 @dataclass(frozen=True, slots=True)
 class RecountResult:
     """The result for one topic of one output. since_ms: only rows with event times from this time
-    on were recounted; None if all rows were recounted. faults, differences: how many were found.
-    reasons: the first faults and differences, in words."""
+    on were recounted; None if all rows were recounted. faults, differences: the numbers of faults
+    and differences. reasons: the first faults and differences, in words."""
 
     time_ms: int
     host: str

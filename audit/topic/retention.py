@@ -1,11 +1,11 @@
-"""What a counter tells of how long the brokers of its cluster keep the records of topics. It is the
-body of a note (see module notes).
+"""The report of a counter about how long the brokers of its cluster keep the records of topics, as
+the body of a note (see module notes).
 
     {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, MS], ...]}
 
-The names are those of the source, also if the cluster has a mirrored copy. MS is `retention.ms`. A
-topic is left out if its records may expire earlier (`retention.bytes`) or later (`retention.hold`,
-no limit), because then nobody knows the time.
+The names are those of the source topic, even if the cluster has only a mirrored copy. MS is the
+value of `retention.ms`. The note leaves out a topic whose records may expire earlier
+(`retention.bytes`), or later (`retention.hold`, or no limit), because the time is then not known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ TOPICS_MAX: Final = 500
 
 
 def known_ms(settings: Mapping[str, str]) -> int | None:
-    """How long records of a topic with these settings stay (ms); None if nobody knows it."""
+    """Returns for how long (ms) the brokers keep the records of a topic with these settings, or
+    None if this is not known.
+    """
     ms, size = settings.get("retention.ms", ""), settings.get("retention.bytes", "-1")
     is_by_time = "delete" in settings.get("cleanup.policy", "delete") and size == "-1"
     if settings.get("retention.hold") or not is_by_time or not ms.isdecimal():
@@ -31,13 +33,17 @@ def known_ms(settings: Mapping[str, str]) -> int | None:
 
 
 def body_of(found: Mapping[Source, int]) -> dict[str, Any]:
-    """The body of a note. It has the topics whose records expire first."""
+    """Returns the body of a note. If there are more than TOPICS_MAX topics, the body has only those
+    whose records expire first.
+    """
     soonest = sorted(found.items(), key=lambda x: (x[1], astuple(x[0])))[:TOPICS_MAX]
     return {"topics": [[x.cluster, x.cluster_id, x.topic, x.topic_id, ms] for x, ms in soonest]}
 
 
 def retention_of(note: Note) -> dict[Source, int]:
-    """The retention of each topic in a note, in ms. What the note does not tell is left out."""
+    """Returns the retention of each topic in a note, in ms. Leaves out entries that are not
+    valid.
+    """
     rows = note.body.get("topics")
     found = {}
     for row in rows[:TOPICS_MAX] if isinstance(rows, list) else ():

@@ -1,9 +1,10 @@
-"""Samples: what the records of a range of a file must contain, as a message of the range's agent.
+"""A sample says what the records of a range of a file must contain. It is a message of the agent
+that has read the file.
 
-The agent draws ranges that it delivered, makes their records once more, and publishes the sum of
-each record's content (audit/counts/content.py). `skidway audit sample` compares these sums with
-rows and records. A sample has no number in the agent's sequence of messages, because no verdict
-waits for it.
+The agent chooses random ranges that it has delivered, makes their records again, and publishes the
+sum of each record's content (audit/counts/content.py). `skidway audit sample` compares these sums
+with rows and records. A sample has no number in the agent's sequence of messages, because no
+verdict waits for it.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SamplePart:
-    """The records of one topic that the range becomes. firsts: the first byte of each record in the
-    file, rising. sums: the content sum of each record. least_ms, greatest_ms: their event times."""
+    """The records of one topic that the agent makes from the range. firsts: for each record, the
+    position of its first byte in the file, in ascending order. sums: the content sum of each
+    record. least_ms, greatest_ms: the least and the greatest event time of the records.
+    """
 
     source: Source
     schema_id: int
@@ -42,11 +45,11 @@ class SamplePart:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Bytes [first, end) of a file, and the records that they become.
+    """The bytes [first, end) of a file, and the records that the agent makes from them.
 
-    period: the begin (ms) of the period in which the range was delivered. number, count: the
-    range's number among those that were drawn in the period, from 1. gone: why the records could
-    not be made again; empty if they were made.
+    period: the start, in ms, of the period in which the range was delivered. count: how many ranges
+    were chosen in the period. number: the range's number among these ranges, from 1 on. gone: why
+    the records could not be made again; empty if they were made.
     """
 
     time_ms: int
@@ -66,7 +69,8 @@ class Sample:
 
     @property
     def key(self) -> tuple[int, int, int, int]:
-        """What a repetition of the message has in common with it."""
+        """The values by which a repetition of this message is recognized, because it has the same
+        ones."""
         return self.agent, self.period, self.file, self.first
 
 
@@ -77,8 +81,10 @@ def record_of(sample: Sample) -> dict[str, Any]:
 
 
 def sample_of(record: dict[str, Any], time_ms: int) -> Sample:
-    """The sample that a record of the schema Sample contains. Raises ValueError if it has not as
-    many sums as positions, or if its period does not begin in the years 1970 to 9999."""
+    """The sample that a record of the schema Sample contains. Raises ValueError if the number of
+    sums differs from the number of positions, or if the period does not begin in the years 1970 to
+    9999.
+    """
     if not 0 <= record["period"] < DAYS_END_MS:
         raise ValueError(f"{record['period']} is no time")
     parts = tuple(_part(each) for each in record["parts"])

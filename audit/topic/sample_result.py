@@ -17,10 +17,13 @@ DIFFERENCES_MAX: Final = 100
 
 DAY_MS: Final = 86_400_000
 DAYS_END_MS: Final = 253_402_300_800_000
-"""The end of the year 9999, the last that a text of a day can have."""
+"""The end of the year 9999. The text of a day cannot have a later year."""
 
 _SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
-_FIELDS: Final = ("host", "output", "day", "compared", "equal", "differing")
+_FIELDS: Final = (
+    "host", "output", "day", "compared", "equal", "differing", "unlisted_least",
+    "unlisted_greatest",
+)  # fmt: skip
 _DIFFERENCE_FIELDS: Final = (
     "agent", "host", "file", "path", "first", "end", "tier", "place", "partition", "offset",
     "words",
@@ -31,9 +34,9 @@ _DIFFERENCE_FIELDS: Final = (
 class ContentDifference:
     """A line whose row or record has other content than the line.
 
-    time_ms: the event time, which says the bucket. first, end: the line's bytes in the file.
-    tier: HDFS if a row differs, BROKER or MIRROR if a record differs. place: the row's file below
-    the output, or the cluster. words: what differs.
+    time_ms: the event time, which determines the bucket. first, end: the line's bytes in the file.
+    tier: HDFS if a row differs, BROKER or MIRROR if a record differs. place: the path of the row's
+    file below the output, or the record's cluster. words: what differs.
     """
 
     time_ms: int
@@ -53,7 +56,10 @@ class ContentDifference:
 @dataclass(frozen=True, slots=True)
 class SampleResult:
     """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
-    UTC. compared, equal, differing: how many records. differences: the first of them."""
+    UTC. compared, equal, differing: how many rows and records were compared, how many of them are
+    equal to their lines, and how many differ. differences: the first of those that differ.
+    unlisted_least, unlisted_greatest: the event times (ms) of the other differences lie between
+    these two, both included."""
 
     time_ms: int
     host: str
@@ -64,15 +70,22 @@ class SampleResult:
     equal: int
     differing: int
     differences: tuple[ContentDifference, ...] = ()
+    unlisted_least: int = 0
+    unlisted_greatest: int = 0
+
+    @property
+    def unlisted(self) -> int:
+        """How many differences the list leaves out."""
+        return max(0, self.differing - len(self.differences))
 
     @property
     def name(self) -> str:
-        """Under which name the newest result of a topic is kept."""
+        """The name under which the ledger stores the newest result of a topic."""
         return f"sample of {day_text(self.day)} in {self.output or 'brokers'}"
 
 
 def day_text(day: int) -> str:
-    """The day that begins at this time (ms): 2026-01-31."""
+    """Returns the day that begins at this time (ms), in the form 2026-01-31."""
     return datetime.fromtimestamp(day / 1000, UTC).strftime("%Y-%m-%d")
 
 

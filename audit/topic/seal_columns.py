@@ -83,13 +83,13 @@ class SealColumns(Sequence[SealedTopic]):
         count = len(sources_of(names))
         if len(found) != count:
             raise ValueError(f"{count} sources have {len(found)} seals")
-        indexes = found.offsets[0].view(np.uint64)  # negative numbers become great ones
+        indexes = found.offsets[0].view(np.uint64)  # a negative number becomes a very large one
         if len(indexes) and indexes.max() >= count:
             raise ValueError(f"an offset names none of the {count} sources")
         return found
 
     def to_record(self) -> dict[str, Any]:
-        """The Avro record SealColumns."""
+        """The seals as a value of the Avro record SealColumns."""
         return {
             "sources": self.names,
             "table": self.table.astype(_LONG, copy=False).tobytes(),

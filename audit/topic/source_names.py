@@ -18,7 +18,7 @@ _WIDTH = 4
 
 @lru_cache(maxsize=1024)
 def sources_of(names: str) -> tuple[Source, ...]:
-    """The source topics that this text names. Raises ValueError if it does not name any."""
+    """The source topics that this text names. Raises ValueError if the text does not name any."""
     try:
         found = json.loads(names)
     except RecursionError as error:

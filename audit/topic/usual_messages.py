@@ -171,7 +171,8 @@ def _bytes(value: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _long(value: bytes, at: int) -> tuple[int, int]:
-    """Reads a number as Avro writes it, in as few bytes as possible."""
+    """Returns the number that begins at `at`, and the position after it. Accepts a number only in
+    as few bytes as possible, as Avro writes it."""
     byte = value[at]
     number, shift = byte & 0x7F, 7
     while byte & 0x80:

@@ -23,12 +23,13 @@ Three rules make a search fast:
 
 - All records of an agent's batch come from this agent, and a producer id belongs to one producer
   only. So when one batch of a producer shows that the producer belongs to another agent, the search
-  skips all further batches of this producer by their 61-byte headers, without decompressing them.
+  reads only the 61-byte headers of this producer's further batches, and skips these batches without
+  decompressing them.
 - The search looks for a text in the uncompressed bytes of a whole batch. It reads single records
   only if the batch has the text, and decodes only records that have the text.
 - The statistics of a row group in a Parquet file contain the least and the greatest agent, file and
   offset of its rows. If they show that the row group cannot have a wanted row, the search skips it.
-  The search reads columns with text only in row groups that have rows of the agents.
+  The search reads columns with text only in row groups that have rows of the host's agents.
 
 A search by text cannot find a text that a parser has divided into several fields or has changed
 (times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file on the host has

@@ -1,5 +1,5 @@
-"""Decides, without I/O, the fate of a line in each tier, and which tier is the first that lacks the
-line."""
+"""Decides, without I/O, the fate of a line in each tier (whether the tier has the line and, if not,
+why), and which tier is the first that lacks the line."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The facts about the line in a cluster. copied_to: the high watermark of the partition in
-    which another cluster has the record; None if unknown. begins: the least offset that a searched
-    partition still has; 0 if nothing has expired. why: a sentence of the search about why the
-    record was not found, or ""."""
+    """The facts about the line in a cluster. record: None if it was not found. begins: the least
+    offset that a searched partition still has; 0 if nothing has expired. is_behind: whether another
+    cluster has the record, at an offset that this cluster's partition has not reached yet. why: why
+    the record was not found, in words; "" if there is nothing to say."""
 
     cluster: str
     tier: str
@@ -100,7 +100,7 @@ def log_fate(facts: LogFacts, host: HostFacts, byte: int, sibling: LineRecord | 
 
 
 def _absent(facts: LogFacts, host: HostFacts, byte: int, place: str) -> Fate:
-    """The fate of a line that no cluster has. The most certain reason is tried first."""
+    """Returns the fate of a line that no cluster has. Tries the most certain reason first."""
     if host.file is not None and byte >= host.file.position:
         words = f"the agent has got as far as byte {host.file.position:,}"
         return Fate(facts.tier, State.PENDING, place, detail=words)
@@ -123,7 +123,8 @@ def _absent(facts: LogFacts, host: HostFacts, byte: int, place: str) -> Fate:
 
 
 def row_fate(facts: RowFacts, record: LineRecord | None, above: Fate | None) -> Fate:
-    """The fate of the line in an output. above: the fate in the previous tier."""
+    """The fate of the line in an output. record: the line's record; None if no cluster has it.
+    above: the line's fate in the tier before; None if no cluster was searched."""
     if facts.rows:
         row, count = facts.rows[0], len(facts.rows)
         words = f"written by load {row.load}"
@@ -145,7 +146,8 @@ def row_fate(facts: RowFacts, record: LineRecord | None, above: Fate | None) -> 
 
 
 def unseen(tier: str, how: str) -> Fate:
-    """The fate for a tier that the site has, but that no option of the command names."""
+    """The fate in a tier that must have the line, but that was not searched, because no option of
+    the command names it. how: the option to use, in words."""
     return Fate(tier, State.UNKNOWN, detail=how)
 
 
@@ -155,9 +157,10 @@ def first_without(fates: Iterable[Fate]) -> Fate | None:
 
 
 def is_everywhere(fates: Sequence[Fate]) -> bool:
-    """Whether every tier of the site has the line. A tier that was not searched counts as a tier
-    without the line. This does not apply to the host, because the records prove that the line was
-    there."""
+    """Returns whether every tier of the site has the line. A tier that was not searched counts as a
+    tier without the line. The host is not considered, because the records prove that the host had
+    the line.
+    """
     return bool(fates) and all(x.state in HAS_IT for x in fates if x.tier != HOST)
 
 

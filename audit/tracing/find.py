@@ -26,15 +26,16 @@ from skidway.kafka.source import Source
 AHEAD_MS: Final = 3_600_000
 """An event time is at most this much ahead of the time at which a line was read."""
 HITS_MAX: Final = 100_000
-"""If more lines of a topic have the text, the search is refused, because it stores each line that
-it finds."""
+"""If more than this many lines of a topic have the text, the search ends with an error, because it
+stores each line that it finds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FindQuestion:
     """The lines to find: lines of a host with this text and with event times in [since_ms,
-    until_ms). paths: files of this host to search, whatever host this is. limit: how many lines are
-    shown."""
+    until_ms). paths: the files to search on the machine on which the command runs, even if `host`
+    is another host. limit: at most this many lines are shown."""
 
     text: str
     host: str
@@ -47,9 +48,10 @@ class FindQuestion:
 
 @dataclass(slots=True)
 class Found:
-    """The newest lines with the text, and how many there are. seen: how many records were searched.
-    skipped: how many records of other hosts were skipped unread. notes: sentences that say what was
-    not searched."""
+    """The newest lines with the text, and the number of all lines with the text. seen: how many
+    records were searched. skipped: how many records of other hosts were skipped without reading
+    them. notes: sentences that say what was not searched.
+    """
 
     stories: list[Story] = field(default_factory=list)
     count: int = 0
@@ -68,7 +70,7 @@ class _HostLine(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """A line that at least one tier has."""
+    """A line with the wanted text, and the record and rows of it that were found."""
 
     point: Point
     time_ms: int = 0
@@ -79,7 +81,8 @@ class _Line:
 
 
 def find(site: Site, question: FindQuestion) -> Found:
-    """Finds the lines. Raises UsageError if no agent has announced a file of this host."""
+    """Returns the lines that the question describes. Raises UsageError if no agent has announced a
+    file of the host."""
     files = with_topic(site.evidence.files_of(question.host), question.topics)
     if not files:
         raise UsageError(
@@ -111,7 +114,8 @@ class _SourceSearch:
         self._begins = 0
 
     def run(self) -> None:
-        """Searches, and adds the stories of the newest lines to the result."""
+        """Searches. Then adds to the result, for each of the newest lines, its story: which tiers
+        have the line and, if a tier lacks it, why."""
         host_lines = list(self._host_lines())
         if self._clusters:
             self._search_log(self._clusters[0], host_lines)
@@ -139,8 +143,9 @@ class _SourceSearch:
                 self._found.notes.append(f"{path} cannot be read here: {error.strerror}")
 
     def _paths(self) -> dict[str, list[tuple[tuple[int, int], int]]]:
-        """The files to search here, each with its file ids (the newest first) and the bytes at
-        which they begin."""
+        """Returns the files to search on this host. Each file has its file ids, the newest first,
+        and for each id the byte at which the id begins.
+        """
         paths: dict[str, list[tuple[tuple[int, int], int]]] = {}
         for path in self._question.paths:
             ids = [(key, 0) for key, each in self._files.items() if each.path == path]
@@ -323,13 +328,16 @@ def _by_file(points: Iterable[Point]) -> dict[tuple[int, int], list[Point]]:
 
 
 def _time(story: Story) -> float:
-    """When the line was written; lines that only the host has are the newest."""
+    """Returns the sort key of a story (a line, and which tiers have it): the event time. A line
+    without a record counts as newer than all others.
+    """
     return inf if story.record is None else story.record.time_ms
 
 
 def _as_record(line: _Line) -> LineRecord | None:
-    """The record of a line of which only rows were found. It contains the record's place in its
-    topic, as the row names it."""
+    """Returns a record for a line of which only rows were found, or None if there is no row. The
+    record has only the partition and the offset that a row names.
+    """
     for row in line.rows:
         topic = "" if line.writer is None else line.writer.source.topic
         return LineRecord(topic, row.partition, row.offset, row.time_ms or 0, row.origin, None)
@@ -337,7 +345,8 @@ def _as_record(line: _Line) -> LineRecord | None:
 
 
 def words_of(found: Found, question: FindQuestion) -> Iterable[str]:
-    """Sentences about the search."""
+    """Sentences that say how many lines have the text, how much was searched, and what was not
+    searched."""
     if found.count > len(found.stories):
         yield f"{found.count:,} lines have the text; the newest {len(found.stories)} are shown."
     yield (

@@ -65,7 +65,8 @@ class HostState:
 
 
 def ask(config: Path) -> HostState:
-    """Runs the agent's command. If the command fails, raises SkidwayError with the command's error
+    """Returns the state of this host's agent, as `skidway agent state show --json` prints it for
+    this configuration file. If the command fails, raises SkidwayError with the command's error
     message."""
     command = [sys.executable, "-m", "skidway", "agent", "state", "show", "--json"]
     try:
@@ -96,8 +97,9 @@ def of(shown: dict[str, Any]) -> HostState:
 
 
 def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
-    """The position and the bytes of the line that contains this byte; None after the file's end.
-    Returns only the part of a very long line that is around the byte."""
+    """Returns the position and the bytes of the line that contains this byte, or None if the byte
+    is after the file's end. If the line is very long, returns only the part around the byte.
+    """
     begin = max(0, byte - LINE_BYTES_MAX)
     file.seek(begin)
     data = file.read(2 * LINE_BYTES_MAX)

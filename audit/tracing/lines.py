@@ -14,7 +14,7 @@ REJECTED_SUFFIX: Final = ".rejected"
 
 
 class Point(NamedTuple):
-    """A byte of a file: it need not be the first byte of a line."""
+    """A byte of a file, which need not be the first byte of a line."""
 
     agent: int
     file: int
@@ -73,9 +73,10 @@ HAS_IT: Final = frozenset({State.FOUND, State.REJECTED})
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a line in one tier. tier: host, broker, mirror or hdfs. place: the place of
-    the line in the tier. time_ms: a time; `clock` says which time it is. detail: a further
-    explanation in words."""
+    """Whether one tier has a line and, if not, why. tier: host, broker, mirror or hdfs. place: the
+    place of the line in the tier. time_ms: a time; `clock` says which time it is. detail: a further
+    explanation in words.
+    """
 
     tier: str
     state: State

@@ -28,16 +28,16 @@ from skidway.kafka.columns import (
 from skidway.kafka.origin import Origin
 
 NOBODY: Final = -1
-"""In place of an agent id, for a producer that is not an agent."""
+"""Stands in place of an agent id for a producer that is not an agent."""
 
 
 class LogSearch:
     """Takes batches, and returns the records that match: records of `agents` whose event time is in
     [since_ms, until_ms) and that have the text or one of the points.
 
-    seen: how many records were searched. skipped: how many records were skipped unread, because
-    another agent had sent them. begun: for each file of a point, the least first byte of its
-    records in the time span."""
+    seen: how many records were searched. skipped: how many records were skipped without reading
+    them, because another agent had sent them. begun: for each file of a point, the least first byte
+    of its records in the time span."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class LogSearch:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> list[LineRecord]:
-        """The records of this batch that match. Raises CorruptBatch."""
+        """Yields the records of this batch that match. Raises CorruptBatch."""
         if header.is_control or header.max_timestamp < self._since_ms:
             return []
         producer = (topic, header.producer_id)
@@ -99,8 +99,9 @@ class LogSearch:
         return np.asarray((times >= self._since_ms) & is_early & columns.has_origin)
 
     def _has_point(self, columns: HeaderColumns, is_meant: Bools) -> Bools:
-        """For each record, whether it has one of the points, whatever its event time is. Also notes
-        the first byte of each file in the time span."""
+        """For each record, whether it has one of the points, whatever its event time is. is_meant:
+        which records are of the wanted agents and in the time span. Also notes in `begun` the first
+        byte of each file in these records."""
         chosen = np.zeros(len(columns.offsets), np.bool_)
         origins = columns.origins
         if origins is None:

@@ -83,7 +83,9 @@ def topic_here(client: Client, source: Source) -> str | None:
 def look(
     client: Client, wanted: Collection[str], configured_name: str | None = None
 ) -> SiteCluster:
-    """Finds the topics of a cluster whose names are in `wanted`, and mirrors of such topics."""
+    """Asks a cluster which of its topics have a name in `wanted`, or are mirrors or topics of
+    rejects of such topics. Returns the cluster with these topics. configured_name: the cluster's
+    name in the settings; None to ask the brokers for the name."""
     name = cluster_name_of(client.broker_configs(), configured_name)
     ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
     known = client.metadata().topics
@@ -93,9 +95,11 @@ def look(
 
 
 def spans(client: Client, topics: Sequence[str], since_ms: int | None) -> tuple[Ranges, Ranges]:
-    """Two sets of ranges of offsets of these topics: from the first record with an event time of
-    `since_ms` or later up to the high watermark, and the offsets before that. Without `since_ms`,
-    the first set has all offsets."""
+    """Returns two sets of ranges of offsets of these topics. The ranges of the first set begin at
+    the first record with an event time of `since_ms` or later, and end at the high watermark. The
+    second set has the offsets before the first set. Without `since_ms`, the first set has all
+    offsets.
+    """
     found = client.metadata(topics).topics
     tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
     if not tps:
@@ -124,7 +128,9 @@ NO_OFFSET: Final = "the log of {tp} has the offsets {first} to {end} only"
 
 
 def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> LineRecord | str:
-    """The record at an offset; a sentence if the log does not have this offset."""
+    """Returns the record at an offset. If the log does not have this offset, returns a sentence
+    that says why.
+    """
     tp = TopicPartition(topic, partition)
     first, end = cluster.span(tp)
     if not first <= offset < end:

@@ -31,8 +31,10 @@ _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 
 @dataclass(slots=True)
 class LoadedTopic:
-    """A topic of an output. ends: by partition, the offset up to which it is loaded. files: the
-    committed files of rows and rejects. unread: files that a search could not read, and why."""
+    """A topic of an output. ends: by partition, the offset up to which the partition is loaded.
+    files: the committed files of rows and rejects. unread: files that a search could not read, and
+    why.
+    """
 
     output: Output
     name: str
@@ -56,14 +58,17 @@ class LoadedTopic:
         self, question: RowQuestion, hours: tuple[int, int] | None = None
     ) -> Iterator[LineRow]:
         """Yields the rows that match, from files of the hours [first, end) (in ms), the newest hour
-        first. Without `hours`, from all files."""
+        first. Without `hours`, searches all files.
+        """
         chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
         for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):
             yield from self._rows(named, question)
 
     def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
-        """The rows that match, if their hour is unknown: only those of the newest hour that has
-        one. All rows of a line have the same event time, so they are in the same hour."""
+        """Returns the rows of a line whose hour is unknown. Searches from the newest hour on, and
+        returns only rows of the first hour that has a matching row. All rows of a line have the
+        same event time, so they are in the same hour.
+        """
         first = next(self.search(question), None)
         hour = None if first is None else hour_ms(first.path)
         if first is None or hour is None:
@@ -113,8 +118,8 @@ class OutputTopics:
 
 
 def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
-    """Reads the list of a topic's files from the newest checkpoint and the manifests after it.
-    Raises ManifestUnreadable."""
+    """Returns a topic of the output with the list of its files, from the newest checkpoint and the
+    manifests after it. Raises ManifestUnreadable."""
     for left in reversed(range(ATTEMPTS)):
         try:
             return _read(output, name, source)

@@ -34,7 +34,7 @@ def heading(story: Story, decode: Decode) -> Iterator[str]:
 
 
 def sentence(story: Story) -> str:
-    """The answer in one sentence."""
+    """Says in one sentence which tier is the first without the line, or that every tier has it."""
     lacking = first_without(story.fates)
     if lacking is not None:
         return f"The first tier without the line is {lacking.tier}: {lacking.state.value}."
@@ -59,7 +59,7 @@ def find_row(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def document(story: Story, decode: Decode) -> dict[str, Any]:
-    """One story for programs."""
+    """One story as a JSON document for programs."""
     name, lacking = story.name, first_without(story.fates)
     return {
         "host": name.host,
@@ -77,7 +77,9 @@ def document(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def text_of(story: Story, decode: Decode, limit: int | None = TEXT_CHARACTERS_MAX) -> str:
-    """The line's text, from the host's file or, if the file does not have it, from the record."""
+    """The line's text, from the host's file or, if the file does not have it, from the record; ""
+    if neither has it. limit: at most this many characters, with characters that cannot be printed
+    replaced; None for the whole, unchanged text."""
     value = story.record.value if story.record is not None else None
     if story.text is not None:
         text = story.text.decode("utf-8", "replace").rstrip("\r\n")

@@ -1,8 +1,9 @@
 """Finds rows in one Parquet file of the loader, by a text or by points of files.
 
-Row groups are skipped by the statistics of `_agent`, `_file_id`, `_offset` and the event time.
-In a row group without rows of the agents, no columns with text are read. The search covers only
-columns of text and of bytes, and no columns inside structs, lists and maps.
+The search skips row groups whose statistics of `_agent`, `_file_id`, `_offset` and the event time
+show that they have no matching row. In a row group without rows of the wanted agents, it does not
+read the columns with text. The search covers only columns of text and of bytes, and no columns
+inside structs, lists and maps.
 
 The files are objects of Python. So row groups are read without Arrow's threads: such a thread may
 let go of the file only when the interpreter already ends, and the process would abort.
@@ -65,8 +66,9 @@ def rows_in(file: IO[bytes], path: str, load: int, question: RowQuestion) -> Ite
 
 
 def bounds_of(group: Any) -> dict[str, tuple[int, int]]:
-    """The least and the greatest value of the columns in PLACE in a row group, by its statistics,
-    if it has any."""
+    """Returns, for each column in PLACE, the least and the greatest value in a row group, as its
+    statistics state them. Leaves out columns without statistics.
+    """
     bounds = {}
     for at in range(group.num_columns):
         column = group.column(at)
@@ -77,7 +79,8 @@ def bounds_of(group: Any) -> dict[str, tuple[int, int]]:
 
 
 def is_within(value: int, bounds: tuple[int, int] | None) -> bool:
-    """Whether a row group with these statistics may have the value."""
+    """Whether a row group may have the value. bounds: the column's least and greatest value in the
+    row group; None if there are no statistics."""
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
@@ -88,7 +91,9 @@ def int64_of(column: pa.ChunkedArray) -> Int64s:
 
 
 def _may_have(group: Any, names: Iterable[str], question: RowQuestion) -> bool:
-    """Whether the statistics of a row group leave it possible that a row is meant."""
+    """Returns whether, according to its statistics, a row group may have a row that matches the
+    question.
+    """
     bounds = bounds_of(group)
     agents = bounds.get("_agent")
     if question.text is not None and any(is_within(x, agents) for x in question.agents):

@@ -18,9 +18,10 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Site:
-    """tiers: the tiers (out of broker, mirror and hdfs) that must have a line. host: the state of
-    this host's agent; None if there is no agent or the command did not ask it. host_name: the name
-    of this host."""
+    """A site. tiers: the tiers (out of broker, mirror and hdfs) that must have a line. host: the
+    state of this host's agent; None if there is no agent or the command did not ask it. host_name:
+    the name of this host.
+    """
 
     evidence: LineEvidence
     clusters: Sequence[SiteCluster]
@@ -66,7 +67,8 @@ class Site:
         return found
 
     def text_here(self, agent: int, file: int, byte: int) -> tuple[int, bytes] | None:
-        """The line in the file of this host; None if it cannot be read here."""
+        """The position and the bytes of the line that contains this byte, from the file on this
+        host; None if the file cannot be read here."""
         found = self.file_here(agent, file)
         opened = None if found is None else found.opened()
         if opened is None:
@@ -76,19 +78,21 @@ class Site:
 
 
 def name_of(each: AnnouncedFile) -> FileName:
-    """The names of an announced file."""
+    """The names (host, path, topic) of an announced file."""
     return FileName(each.agent, each.file, each.host, each.path, each.source, each.time_ms)
 
 
 def with_topic(
     files: Iterable[AnnouncedFile], topics: Collection[str] | None
 ) -> list[AnnouncedFile]:
-    """The files whose topic has one of these names. A name is the topic's name in its own cluster,
-    or the name of its mirror."""
+    """The files whose topic has one of these names; all files if `topics` is None. A name is the
+    topic's name in its own cluster, the name of its mirror, or one of these two with the suffix
+    `.rejected`."""
     return [x for x in files if topics is None or is_named(x.source, topics)]
 
 
 def is_named(source: Source, topics: Collection[str]) -> bool:
-    """Whether one of these names belongs to the source topic."""
+    """Whether one of these names means this source topic, its mirror, or the topic of rejects of
+    one of the two."""
     names = {source.topic, f"{source.cluster}.{source.topic}"}
     return any(each.removesuffix(REJECTED_SUFFIX) in names for each in topics)

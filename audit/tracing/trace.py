@@ -1,4 +1,5 @@
-"""Follows one line through all tiers."""
+"""Follows one line through all tiers. The result is a *story*: the line, and its *fate* in each
+tier (whether the tier has the line and, if not, why)."""
 
 from __future__ import annotations
 
@@ -64,9 +65,11 @@ class Story:
 def trace_file(
     site: Site, place: FilePlace, topics: Sequence[str] | None, since_ms: int | None
 ) -> list[Story]:
-    """Follows the line at a byte of a file. Several file ids may have had the same path, so there
-    may be several stories. Stories of lines that no tier has are left out if a tier has the line of
-    another story. Raises UsageError if nobody announced such a file."""
+    """Returns the story of the line at a byte of a file. Several file ids may have had the same
+    path, so there may be several stories. Stories of lines that no tier has are left out if a tier
+    has the line of another story. topics: only files of these topics; None for all. since_ms:
+    search the logs from this event time on; None for a time shortly before the file's announcement.
+    Raises UsageError if nobody announced such a file."""
     names = named(site, place, topics)
     stories = [
         follow(site, each, Point(each.agent, each.file, place.byte), since_ms)
@@ -78,7 +81,8 @@ def trace_file(
 
 
 def trace_record(site: Site, place: RecordPlace) -> Story:
-    """Follows the line of a record. Raises UsageError if no cluster has the record."""
+    """Finds the log line from which this record was made, and returns its story. Raises UsageError
+    if no cluster has the record."""
     record, why = None, f"no cluster that was named has a topic {place.topic}"
     for cluster in site.clusters:
         key = cluster.source_named(place.topic)
@@ -115,7 +119,8 @@ def _name_in(site: Site, origin: Origin, source: Source) -> FileName:
 
 
 def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[FileName]:
-    """The files that a place names, the newest announcement first. Raises UsageError."""
+    """The files that a place names, the newest announcement first. topics: only files of these
+    topics; None for all. Raises UsageError if no agent announced such a file."""
     if place.file is not None:
         files = site.evidence.files_with(place.file)
     else:
@@ -133,8 +138,9 @@ def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[Fi
 
 
 def _there_now(site: Site, place: FilePlace) -> list[AnnouncedFile]:
-    """If this is the host, the file ids of the file that has the path now (the path may have
-    belonged to other files before). Empty on any other host."""
+    """Returns the announced file ids of the file that has the path now. (Other files may have had
+    the path before.) Returns none if the command does not run on the file's host.
+    """
     if site.host is None:
         return []
     here = [
@@ -150,8 +156,9 @@ def follow(
     site: Site, name: FileName, point: Point, since_ms: int | None,
     record: LineRecord | None = None, read_in: str | None = None,
 ) -> Story:  # fmt: skip
-    """Finds the fate of the line at a point in every tier. record, read_in: the line's record and
-    the name of its cluster, if they are known."""
+    """Finds the fate of the line at a point in every tier. since_ms: search the logs from this
+    event time on; None for a time shortly before the file's announcement. record, read_in: the
+    line's record and the name of its cluster, if they are known."""
     source = name.source
     assert source is not None
     line = site.text_here(point.agent, point.file, point.byte)
@@ -219,7 +226,8 @@ def _search(cluster: SiteCluster, source: Source, point: Point, since_ms: int | 
 
 
 def _at_offset(cluster: SiteCluster, source: Source, point: Point, record: LineRecord) -> LogFacts:
-    """Looks for the record in a cluster, at the offset that it has in another cluster."""
+    """Looks for the record in a cluster, at the offset that it has in another cluster. Returns what
+    was found."""
     tier = cluster.tier(source)
     is_reject = record.topic.endswith(".rejected")
     topic = next(
@@ -285,7 +293,8 @@ def _has_row(story: Story) -> bool:
 
 
 def _without_origin(site: Site, source: Source, record: LineRecord) -> Story:
-    """Follows a record that no agent sent: by its partition and offset only."""
+    """Returns the story of a record that no agent sent. Finds it in the other tiers by its
+    partition and offset only, because it has no origin."""
     fates = []
     nowhere = Point(-1, -1, 0)
     name = FileName(0, 0, source=source)

@@ -1,5 +1,5 @@
-"""Runs the experiment: measures each of the four systems (the sides) alone on the machine, one
-after the other, in one run."""
+"""Runs the experiment: measures the four systems (the sides) one after the other, so that only one
+of them runs on the machine at a time."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """Sends with librdkafka: batches of 1 to one topic, and batches of 50 to a second topic. Then
-    reads the second topic."""
+    """Measures a side that speaks Kafka's protocol, with librdkafka: sends batches of 1 to one
+    topic and batches of 50 to a second topic, then reads the second topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"
@@ -111,7 +111,7 @@ def _activemq(folder: Path) -> Found:
 
 
 def _one_by_one(side: RabbitMQ | ActiveMQ) -> Found:
-    """Measures a side that has no batches."""
+    """Measures a side that has no batches: produces the messages one by one, then consumes them."""
     with side.run():
         warm_memory(2 * COUNT * len(MESSAGE))
         produced = side.produce(COUNT, SECONDS_MAX)

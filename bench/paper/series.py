@@ -63,8 +63,8 @@ class Stopwatch:
             self._note(now, messages)
 
     def finish(self, messages: int) -> Series:
-        """Ends the run. Adds a last point if messages were sent or read since the previous
-        point."""
+        """Ends the run, and returns its series. Adds a last point if messages were sent or read
+        since the previous point."""
         if not self.series.points or messages > self.series.messages:
             self._note(time.perf_counter(), messages)
         return self.series

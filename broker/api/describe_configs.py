@@ -36,7 +36,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes each resource."""
     request = exchange.decode(DescribeConfigsRequest)
     # Each resource is answered once, even if the request repeats it. Otherwise a small request
-    # could cause a huge answer: for two bytes in the request, the answer has twenty thousand.
+    # could cause a huge answer: for two bytes in the request, the answer has twenty thousand bytes.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     results = tuple(_describe(broker, request, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))

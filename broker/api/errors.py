@@ -1,4 +1,6 @@
-"""Maps the broker's exceptions to Kafka's error codes. No other module uses both."""
+"""Maps the broker's exceptions to Kafka's error codes. No other module uses both exceptions and
+error codes.
+"""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class DelayedProduce:
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Answers if no batch waits any more. A batch waits until the high watermark of its
-        partition has passed it, or can no longer pass it.
+        partition has passed the batch, or can no longer pass it.
         """
         return self.try_at_once()
 

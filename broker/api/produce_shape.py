@@ -40,8 +40,8 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """A request without its correlation id and records, and the answer to the request on success
-    without the answer's offsets.
+    """A request without its correlation id and records, and the answer without its offsets that the
+    broker sends if the request succeeds.
     """
 
     __slots__ = (

@@ -216,8 +216,8 @@ class Group:
         )
 
     def restore(self, now: float, record: GroupRecord) -> None:
-        """Restores a stored group. Its members have the time of one session timeout to send a
-        heartbeat."""
+        """Restores a stored group. Each member must send a heartbeat within its session timeout,
+        which begins now."""
         self.generation = record.generation
         self.protocol = record.protocol
         self.roster.protocol_type = record.protocol_type or None

@@ -1,10 +1,10 @@
 """Deletes the offsets of groups without members after `offsets.retention.minutes`.
 
-The time begins when the group last had members or when the offset was committed, whichever is
-later. If a topic's `retention.hold` lists a group, the group's offsets of that topic are kept at
-least for as long as the group may hold segments back. Consumers that coordinate through ZooKeeper
-also count as members. If their registrations have changed since the group was last looked at, the
-time begins again.
+The time counts from the moment at which the group last had members, or from the commit of the
+offset, whichever is later. If a topic's `retention.hold` lists a group, the group's offsets of that
+topic are kept at least for as long as the group may hold segments back. Consumers that coordinate
+through ZooKeeper also count as members. If the registrations of these consumers have changed since
+the last look at the group, the time begins again.
 """
 
 from __future__ import annotations

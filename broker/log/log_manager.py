@@ -471,7 +471,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # after mkdir, so that a failure removes no directory of another log
+            made.append(path)  # not before mkdir: a failure must not remove another log's directory
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

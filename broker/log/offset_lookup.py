@@ -32,7 +32,7 @@ class OffsetLookup:
         self.remember(end)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment to whose range of offsets an offset belongs."""
+        """The segment whose range of offsets includes an offset."""
         at = bisect_right(self._segments, offset, key=_base_offset) - 1
         return self._segments[max(at, 0)]
 

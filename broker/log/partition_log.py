@@ -201,7 +201,7 @@ class PartitionLog:
         return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment to whose range of offsets an offset belongs."""
+        """The segment whose range of offsets includes an offset."""
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:

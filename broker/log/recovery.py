@@ -4,10 +4,10 @@ After a clean stop, recovery looks only at the end of the log. Otherwise it read
 the recovery point on, checks its CRC, and computes the indexes and the state of producers again.
 Recovery divides invalid bytes into three kinds:
 
-    a torn tail   bytes at or above the recovery point that are no whole batch, and after which
-                  there is no valid batch. A crash leaves such bytes (a part of the last write,
-                  zeros, or old blocks). No consumer has ever got these bytes. Recovery copies them
-                  to a `.cut` file and cuts them off.
+    a torn tail   bytes at or above the recovery point that are no whole batch, if no valid batch
+                  follows these bytes. A crash leaves such bytes (a part of the last write, zeros,
+                  or old blocks). No consumer has ever got these bytes. Recovery copies them to a
+                  `.cut` file and cuts them off.
     pages that    a batch at or above the recovery point that was written only in part: one of its
     are missing   pages contains only zeros, or the file ends within the batch. Pages reach a disk
                   in any order, so a power failure may leave valid batches after the missing pages.

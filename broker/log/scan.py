@@ -181,9 +181,9 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
     """The position of the first whole, valid batch from `start` on; None if there is none.
 
-    The result distinguishes damage, after which valid batches follow, from a torn tail, after which
-    no valid batches follow. The function tries every position, because the length of a batch may be
-    damaged.
+    The result distinguishes damage from a torn tail: valid batches follow damage, but no valid
+    batch follows a torn tail. The function tries every position, because the length of a batch may
+    be damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:

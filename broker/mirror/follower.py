@@ -131,7 +131,7 @@ class Follower:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Called after a refused write, after which the mirror's log ends at `log_end` again."""
+        """Called after a write was refused. The mirror's log now ends at `log_end` again."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch

@@ -394,8 +394,8 @@ class MirrorSource:
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the source has answered since the last seek, and the mirror has copied all its
-        records."""
+        """Whether the source has answered since the last seek, and the mirror has copied all
+        records of the partition."""
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 

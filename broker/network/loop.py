@@ -211,8 +211,8 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # After an error, the socket is treated as writable too, because code that waits for
-                # a connection to be made looks at its socket only when it is writable.
+                # After an error, the socket is treated as writable too. Code that waits until a
+                # connection is made looks at its socket only when the socket is writable.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()

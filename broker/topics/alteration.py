@@ -23,7 +23,7 @@ class ConfigRefused(SkidwayError):
 
 
 class ChangeRefused(SkidwayError):
-    """A change that no topic could accept: for example, it names no value or an unknown
+    """A change that no topic could accept, for example a change without a value, or with an unknown
     operation.
     """
 

@@ -1,10 +1,10 @@
 """Writes the Grafana boards in deploy/monitoring/boards from the panels that are listed here.
 
-python -m deploy.monitoring.boards            writes the boards
-python -m deploy.monitoring.boards --check    writes nothing; status 1 if a board is out of date
+    python -m deploy.monitoring.boards            writes the boards
+    python -m deploy.monitoring.boards --check    writes nothing; status 1 if a board is out of date
 
-Every panel has a title, one of Grafana's units and one or more queries, each with the legend of
-its series. Rates are averages of 5 minutes. A board finds Prometheus by its variable `datasource`;
+Every panel has a title, one of Grafana's units and one or more queries, each with the legend of its
+series. Rates are averages over 5 minutes. A board finds Prometheus by its variable `datasource`;
 the board of completeness also has a variable `topic`.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent / "boards"
-WIDTH: Final = 24  # the columns of Grafana's grid
+WIDTH: Final = 24  # Grafana's grid has this many columns
 PANEL_WIDTH, PANEL_HEIGHT = 8, 7
 
 COUNT, SHARE, SECONDS, BYTES = "short", "percentunit", "s", "bytes"
@@ -29,7 +29,8 @@ SCHEMA_VERSION: Final = 37  # Grafana 9 and later can read this version
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel. queries: for each legend, its query; `{{label}}` in a legend is a label's value."""
+    """A panel of a Grafana board. queries: for each legend, its query; `{{label}}` in a legend is a
+    label's value."""
 
     title: str
     unit: str
@@ -39,7 +40,8 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board. name: the last part of the board's uid and of its file's name."""
+    """A Grafana board. name: the last part of the board's uid and of its file's name. has_topics:
+    whether the board has the variable `topic`."""
 
     name: str
     title: str

@@ -46,7 +46,7 @@ def _compile(place: Path, staging: Path) -> None:
             *("--invalidation-mode", "unchecked-hash", "-s", str(staging), "-p", "/"),
             str(place / "lib"),
         ],
-        may_fail=True,  # a package may have files for other versions of Python
+        may_fail=True,  # some packages have files that only other versions of Python can compile
     )
 
 

@@ -53,7 +53,8 @@ class Telling:
         return ""
 
     def silence(self, seconds: float) -> str:
-        """The line to print when pip has printed nothing for a while."""
+        """The line to print when pip has printed nothing for this many seconds: it says what pip is
+        doing."""
         return f"  ... {self.doing} ({seconds:.0f} s)"
 
     def _fetch(self, cached: bool, file: str, size: str) -> str:

@@ -51,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def collect(version: str, wheels: Path = WHEELS) -> Path:
-    """Builds the directory of a version again. Raises PackagingFailed."""
+    """Builds the directory of a version, and replaces an earlier directory of this version. Raises
+    PackagingFailed."""
     fresh = wheels / f"{version}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)

@@ -63,7 +63,8 @@ def make(
     source: Source,
     partitions: Sequence[PartitionRange],
 ) -> tuple[Numbered, dict[str, Any]]:
-    """The deltas of one load, and the manifest's field `audit`."""
+    """Makes the deltas of one load. Returns them, and the manifest's field `audit`, which contains
+    them."""
     numbered = number_deltas(
         head.sender,
         head.time_ms,
@@ -94,7 +95,7 @@ def messages(manifest: Manifest) -> list[Delta]:
 
 
 def note(manifest: Manifest) -> Note:
-    """What the loader tells people of the load of this manifest."""
+    """Returns the note that reports the load of this manifest to people."""
     files = [each for each in manifest.files if each.kind == ROWS]
     load = Load(
         manifest.number,

@@ -145,8 +145,8 @@ class Feed:
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch for an output that begins anew. It is higher than every epoch in which the
-        output may have published messages."""
+        """The epoch that an output must use if it begins anew. It is higher than every epoch in
+        which the output may have published messages."""
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
@@ -230,8 +230,9 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
 
 
 def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
-    """Passes a message to the feed. Decodes only what the feed needs, because most messages are
-    agents' deltas, which it does not need."""
+    """Passes a message to the feed. Decodes only messages that the feed needs, because most
+    messages are agents' deltas, which the feed does not need.
+    """
     if is_note(value):
         return
     try:

@@ -21,7 +21,9 @@ TIMEOUT_S: Final = 60.0
 def publish(
     client: Client, messages: Sequence[Delta], clock: Clock, notes: Sequence[Note] = ()
 ) -> None:
-    """Sends messages of one output, and then its notes, and waits until they are acknowledged.
+    """Sends the given audit messages of one output to the audit topic, and then the output's notes
+    (messages that change no verdict). Waits until the broker has acknowledged all of them. Does
+    nothing if there are no messages.
 
     The newest manifest also contains these messages. So if the sending fails, the next run
     publishes the same messages again. Raises Unreachable if the broker has not acknowledged all

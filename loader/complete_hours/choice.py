@@ -19,9 +19,10 @@ LOOKED_HOURS: Final = 168
 week). Older hours lose the file `_SUCCESS` only when new rows come."""
 
 DRAWN_MAX: Final = 10
-"""Some groups of hours may be large. From each such group, a run draws at most this many hours at
-random, and checks only these. One of the groups consists of the older hours that have rows but no
-`_SUCCESS`."""
+"""Some groups of hours may be large. From each of these groups, a run chooses at most this many
+hours at random, and checks only these hours. One of the groups consists of the older hours that
+have rows but no `_SUCCESS`.
+"""
 
 
 def over(now_ms: int, count: int) -> list[str]:
@@ -46,7 +47,7 @@ def asked(
     unmarked: hours that have rows but no file `_SUCCESS`. missing: hours that the run checked
     (`looked`) and that have no `_SUCCESS`. judged: the collector's last judgement of each hour.
 
-    Each run asks about only a few of the older hours, drawn at random. The collector's last
+    Each run asks about only a few of the older hours, chosen at random. The collector's last
     judgement may be out of date, so the run also asks about hours that this judgement found
     incomplete, but only about a few of them. So a run has time for other hours even if many hours
     stay incomplete. A slow collector may answer only the first questions of a run, so each run asks
@@ -63,9 +64,11 @@ def asked(
 
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
-    """Draws, from `marked`, the hours about which the run asks whether their `_SUCCESS` must be
-    deleted. marked: the hours with `_SUCCESS` that may be incomplete. Each run draws other hours.
-    So if a person accepted the losses of many hours, later runs still ask about the other hours."""
+    """Chooses from `marked`, at random, the hours about which the run asks whether their `_SUCCESS`
+    must be deleted. marked: the hours with `_SUCCESS` that may be incomplete. Each run chooses
+    other hours. So if a person accepted the losses of many hours, later runs still ask about the
+    other hours.
+    """
     return _drawn(sorted(marked), now_ms)
 
 

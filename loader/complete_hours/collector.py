@@ -56,7 +56,7 @@ class Collector:
     more than BUDGET_S for all answers, this object sends no more questions. Otherwise the run would
     wait again for each topic.
 
-    get: fetches a URL with its query, and returns the JSON document.
+    get: a function that fetches a URL with its query, and returns the JSON document.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class Collector:
         return self._ask(_judgements, "hours.json", source, since, until)
 
     def complete(self, source: Source, hour: str, output: str) -> Answer:
-        """Asks whether an hour is complete in all clusters and outputs that the audit expects.
-        These outputs include `output`. Raises Unreachable, SkidwayError."""
+        """Returns the collector's answer whether an hour is complete in all clusters and outputs
+        that the audit expects. These outputs include `output`. Raises Unreachable, SkidwayError."""
         after = layout.hour_text(layout.hour_number(hour) + 1)
         return self._ask(_answer, "complete.json", source, hour, after, output=output)
 

@@ -100,8 +100,8 @@ def _together(parts: Mapping[str, pa.Schema]) -> list[pa.Field]:
 
 
 def _distinct(found: Mapping[str, pa.Field]) -> Mapping[str, pa.Field]:
-    """Raises SkidwayError if two names differ only in case, because Spark treats these names as
-    equal."""
+    """Returns the fields unchanged. Raises SkidwayError if two names differ only in case, because
+    Spark treats these names as equal."""
     seen: dict[str, str] = {}
     for name in found:
         other = seen.setdefault(name.lower(), name)

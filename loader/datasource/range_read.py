@@ -26,8 +26,8 @@ from skidway.loader.reading.decoder import Decoder
 def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.RecordBatch]:
     """Yields the rows of one range, in at most one Arrow batch for each record batch.
 
-    If records are missing and `failOnDataLoss` is true, raises DataLost. Raises SkidwayError if a
-    value cannot be decoded.
+    If records are missing and `failOnDataLoss` is true, raises DataLost. If a value cannot be
+    decoded, raises SkidwayError or skips the record, as the option `undecodable` says.
     """
     with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
         if not _is_same_topic(client, part, options):

@@ -93,7 +93,7 @@ class Rows:
         return found
 
     def _column(self, column: pa.Array | None, field: pa.Field, count: int) -> pa.Array:
-        if column is None:  # another topic of the query has this column
+        if column is None:  # this topic's schema lacks the column, another topic's has it
             return pa.nulls(count, field.type)
         if column.type == field.type:
             return column

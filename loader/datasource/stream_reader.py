@@ -78,7 +78,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Returns, for Spark's progress reports, the high watermarks that `latestOffset` last got
-        from the brokers."""
+        from the brokers; None if it has not asked them yet."""
         return to_json(self._seen) if self._seen else None
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -94,7 +94,8 @@ def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
     """Returns the range of one partition that the load reads: from the end of the last load to the
-    high watermark."""
+    high watermark. If the log lacks these offsets, the range is empty and says why. previous: the
+    newest manifest's entry for the partition; None if it has none."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -131,7 +132,7 @@ def missing_partitions(
     away: for each partition whose leader returned no bounds, the reason. If the topic now lacks a
     partition that was loaded earlier, the cluster has a fault, because topics never lose
     partitions. The next manifest must list all partitions that cannot be loaded now. Otherwise the
-    first load after they return would begin at offset 0.
+    first load after these partitions return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -211,8 +212,9 @@ def unverified(planned: Planned) -> Planned:
 
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
-    """Cuts ranges into slices of at most `records` offsets. The first slices of all partitions come
-    first, then the second slices, and so on, so that all partitions advance together."""
+    """Returns the ranges, cut into slices of at most `records` offsets. The first slices of all
+    partitions come first, then the second slices, and so on, so that all partitions advance
+    together."""
     ranges = [each for each in planned if each.first < each.end]
     slices = [
         Slice(each.partition, at, min(at + records, each.end))
@@ -246,8 +248,8 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Returns every gap of a partition that an earlier manifest, the mirror or the operator has
-    listed."""
+    """Returns every gap of a partition that the newest manifest (`previous`; None if it does not
+    have the partition), the mirror or the operator has listed."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

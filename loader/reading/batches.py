@@ -23,7 +23,7 @@ def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
     """Yields batches without end. The first batch is the one that contains offset `first`. If no
-    batch contains this offset, the first batch is the next batch after it.
+    batch contains this offset, the first batch is the next batch after this offset.
 
     Raises Unreachable after `SILENCE_MAX_S` without a batch. Also raises the errors of the client.
     """

@@ -46,7 +46,9 @@ class Registry(Protocol):
     """The only method of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
-        """Returns the text of a registered schema. Raises RegistryRefused when there is none."""
+        """Returns the text of a registered schema. Raises RegistryRefused if the registry has no
+        schema with this id.
+        """
 
 
 @dataclass(slots=True)
@@ -89,7 +91,8 @@ class Decoder:
         self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """Decodes values. Raises RegistryUnreachable if the registry does not answer."""
+        """Decodes values, and returns their columns and faults. Raises RegistryUnreachable if the
+        registry does not answer."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)
@@ -123,7 +126,8 @@ class Decoder:
         return Decoded(columns, good, refused, Counter({schema_id: int(good.sum())}))
 
     def _many(self, values: pa.BinaryArray, ids: Ids, datums: pa.BinaryArray) -> Decoded:
-        """Decodes the values of each schema id together, then restores the original order."""
+        """Decodes the values of each schema id together, and returns the result in the original
+        order of the values."""
         good = np.zeros(len(ids), np.bool_)
         refused: dict[int, tuple[str, str]] = {}
         counted: Counter[int] = Counter()

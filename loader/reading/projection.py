@@ -215,8 +215,9 @@ def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
 
 
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
-    """Marks the rows whose value changes if it is cast to the new type and back. Some of Arrow's
-    casts change values: they round numbers, or turn 5 into true."""
+    """Returns, for each row, whether its value changes if it is cast to the new type and back; None
+    may stand for no change in any row. Some of Arrow's casts change values: they round numbers, or
+    turn 5 into true."""
     if types.is_nested(written.type):
         pairs = zip(cast.cast(written.type), written, strict=True)
         return np.fromiter((_differ(back, value) for back, value in pairs), np.bool_)

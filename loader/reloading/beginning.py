@@ -1,5 +1,5 @@
-"""Finds where a reload begins to read. Some loads have read the records of the hours from the log.
-The reload begins where the load before the first of these loads ended.
+"""Finds where a reload begins to read. Some loads have read the records of the hours to reload from
+Kafka's log. The reload begins where the load before the first of these loads ended.
 
 The reload reads each partition from the offset where that earlier load ended, and begins with the
 marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a
@@ -24,9 +24,10 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """before: the manifest with whose marks the reload begins; None if the reload begins where the
-    first load began. gaps: for each partition, the gaps that earlier loads skipped. These are the
-    loads after `before`, up to the last load that read records of the hours from the log."""
+    """Where a reload begins to read. before: the manifest with whose marks the reload begins; None
+    if the reload begins where the first load began. gaps: for each partition, the gaps that the
+    loads after `before` skipped, up to the last load that read records of the hours from the
+    log."""
 
     before: Manifest | None
     lineage: Lineage
@@ -39,8 +40,8 @@ class Beginning:
 
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
-    """Finds where a reload of the records of these files begins. Raises ReloadRefused if the
-    manifest with whose marks the reload would begin has been deleted."""
+    """Returns where a reload of the records of these files begins to read. Raises ReloadRefused if
+    the manifest with whose marks the reload would begin has been deleted."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
@@ -71,8 +72,9 @@ def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
 def planned(
     topic: str, bounds: Bounds, position: PartitionRange, end: int, gaps: Sequence[Gap]
 ) -> Planned:
-    """Returns the offsets of a partition that a reload reads: from `position` to `end`. If they
-    cannot be read, the result is an empty range whose field `refused` says why."""
+    """Returns the offsets of a partition that a reload reads: from `position` to `end`. If these
+    offsets cannot be read, the result is an empty range whose field `refused` says why.
+    """
     where, at, number = f"{topic} partition {bounds.partition}", position.end, bounds.partition
     if bounds.high_watermark < end:
         reason = (

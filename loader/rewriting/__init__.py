@@ -2,8 +2,8 @@
 schema.
 
     alike          whether plain Spark reads rows of one schema in the columns of another
-    groups         chooses the files that are put together into one file
-    file_columns   the columns of a file that several files are put together into
+    groups         chooses the files from which one file is made
+    file_columns   the columns of a file that is made from several files
     rewriter       turns the rows of an older schema's files into the rows of the newest schema
     group_rewrite  the work of one task: reads the files of a group, and writes one file
 

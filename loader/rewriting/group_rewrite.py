@@ -71,7 +71,8 @@ class GroupRewrite:
         self._staged = f"{job.load.staging}/rows-{number}-{attempt}.parquet"
 
     def run(self) -> Rewritten:
-        """Writes the new file into the staging directory. Raises StoreFailed."""
+        """Writes the new file into the staging directory, and returns the result. Raises
+        StoreFailed."""
         try:
             return self._rewritten()
         except FileRefused as error:

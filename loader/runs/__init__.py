@@ -13,7 +13,7 @@ loader's own process, which is Spark's driver if the run needs Spark.
     topic_reload      one attempt at a load that reads records again: plan, run, check, commit
     reload            `load reload`: replaces the files of some hours with what the log has
     hour_marking      marks the hours that are complete, and puts their small files together
-    old_manifests     folds old manifests into a checkpoint
+    old_manifests     replaces old manifests by a checkpoint
     columns_file      stages the file that lists the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
     closing           chooses the closed log files that a load forgets

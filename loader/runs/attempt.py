@@ -37,9 +37,9 @@ class Attempt:
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
     def run(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
-        """Claims the staging directory and calls `work`, which stages files and returns a manifest
-        and a result. If the manifest is None, deletes the staged files; otherwise commits the
-        manifest.
+        """Notes in the staging directory that this process uses it, and calls `work`, which stages
+        files and returns a manifest and a result. If the manifest is None, deletes the staged
+        files; otherwise commits the manifest.
 
         Raises LostRace if another loader committed the same load number meanwhile. Otherwise raises
         the error of `work`, or StoreFailed. If the commit raises StoreFailed, the staged files are
@@ -66,7 +66,7 @@ class Attempt:
             raise
         except SkidwayError:
             self._discard()
-            self.check()  # the other loader may have deleted this attempt's staging files
+            self.check()  # a loader that committed this number may have deleted the staged files
             raise
 
     def _discard(self) -> None:

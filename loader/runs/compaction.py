@@ -51,7 +51,7 @@ class Compacted:
     problems: list[SkidwayError] = field(default_factory=list)
 
     def add(self, manifest: Manifest) -> None:
-        """Adds what one load did."""
+        """Adds the files and hours of one load of the compaction to the result."""
         self.loads.append(manifest.number)
         self.hours |= {layout.hour_of(file.path) for file in manifest.files}
         self.files_before += len(manifest.removed)

@@ -24,8 +24,9 @@ from skidway.schemas.client import SCHEMA_UNKNOWN, Registered, RegistryClient, R
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """rewrite: the files that must be rewritten; None if there are none. problems, notes: sentences
-    about files that cannot be rewritten. Problems make the run fail, notes do not."""
+    """What to do before rows of a new schema are added. rewrite: the files that must be rewritten;
+    None if there are none. problems, notes: sentences about files that cannot be rewritten.
+    Problems make the run fail, notes do not."""
 
     rewrite: Rewrite | None = None
     problems: list[SkidwayError] = field(default_factory=list)

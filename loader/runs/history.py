@@ -38,7 +38,7 @@ def topic_history(store: Store, topic: str, last: int) -> list[Row]:
 
 def _row(manifest: Manifest) -> Row:
     files = [each for each in manifest.files if each.kind == ROWS]
-    # A load that rewrites files adds no rows.
+    # A load that rewrites files adds no rows, so its duration says nothing about rows per second.
     seconds = None if manifest.removed else manifest.seconds
     return {
         "topic": manifest.topic,

@@ -51,7 +51,7 @@ class Marked:
     problems: list[SkidwayError] = field(default_factory=list)
 
     def add(self, manifest: Manifest) -> None:
-        """Adds what one load did."""
+        """Adds one load to the result, with the hours that it has marked or reopened."""
         self.newest = manifest
         self.loads.append(manifest.number)
         self.marked += [layout.hour_of(each.path) for each in manifest.success]
@@ -77,9 +77,9 @@ class HourMarking:
 
     def run(self) -> Marked:
         """Asks the collector, and commits `_SUCCESS` for the hours that the collector calls
-        complete. If the collector stops answering after some questions, uses the earlier answers,
-        and adds the problem to the result. Raises Unreachable if the collector does not answer the
-        first question."""
+        complete. Returns what was done. If the collector stops answering after some questions, uses
+        the earlier answers, and adds the problem to the result. Raises Unreachable if the collector
+        does not answer the first question."""
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
         until = layout.hour_text(layout.hour_number(week[-1]) + 1)

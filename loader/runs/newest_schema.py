@@ -1,5 +1,6 @@
-"""Asks the registry for the schema that a load's rows follow, and checks that it can become
-columns."""
+"""Asks the registry for the schema that a load's rows follow, and checks that this schema can
+become columns.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from skidway.schemas.client import (
 
 
 def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
-    """Returns the newest schema of the topic's subject. Raises SkidwayError if there is none, or if
-    it cannot become columns."""
+    """Returns the newest schema of the topic's subject. Raises SkidwayError if the subject has no
+    schema, or if the schema cannot become columns.
+    """
     subject = topic.subject
     try:
         schema = registry.latest(subject)

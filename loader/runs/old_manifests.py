@@ -1,4 +1,5 @@
-"""Folds old manifests into a checkpoint after a load (loader/state/folding.py)."""
+"""Folds old manifests into a checkpoint after a load: writes a file that replaces them, and deletes
+them (loader/state/folding.py)."""
 
 from __future__ import annotations
 

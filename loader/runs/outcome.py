@@ -108,7 +108,8 @@ def gravest(codes: Iterable[int]) -> int:
 def note(
     outcome: TopicOutcome, manifest: Manifest | None, results: Iterable[PartitionResult]
 ) -> None:
-    """Adds the result of one attempt to a topic's outcome."""
+    """Adds the result of one attempt to a topic's outcome. manifest: the manifest that the attempt
+    committed; None if it committed nothing."""
     outcome.waiting = []
     for result in results:
         stop = result.stop

@@ -116,7 +116,9 @@ class Reloaded:
 
 
 class Reload:
-    """Reloads some hours of one topic. look: asks the brokers for the topic's state."""
+    """Reloads some hours of one topic. look: a function that asks the brokers for the topic's
+    state.
+    """
 
     def __init__(
         self,
@@ -159,12 +161,12 @@ class Reload:
         return self.result
 
     def _begin(self) -> Manifest:
-        """Moves into place the committed files that earlier loads have not moved yet. If a file
-        that this reload replaces is gone, raises no error."""
+        """Moves into place the committed files that earlier loads have not moved yet, and returns
+        the newest manifest. If a file that this reload replaces is gone, raises no error."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        # Asks for the watermarks after it has read the manifest, so the watermarks are not below
-        # the ends of committed loads.
+        # The reload asks for the watermarks after it has read the manifest. So the watermarks are
+        # not below the ends of committed loads.
         self._topic = self._look()
         return self._newest()
 
@@ -207,7 +209,7 @@ class Reload:
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # tries each hour alone: perhaps only one is at fault
+                self._alone |= refused.hours  # one load per hour: perhaps only one is at fault
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}

@@ -39,8 +39,9 @@ def _load_on(settings: LoaderSettings, spark: SparkRunner, feed: Feed) -> Report
 
 
 class ResidentLoader:
-    """Owns the Spark session, the feed (which has what was read from the audit topics) and the
-    schedule of the runs."""
+    """Owns the Spark session, the feed (the messages that were read from the audit topics) and the
+    schedule of the runs.
+    """
 
     def __init__(
         self,
@@ -56,8 +57,8 @@ class ResidentLoader:
         self._runs, self._problem = 0, ""
 
     def run(self) -> None:
-        """Does runs until the program is asked to end. A run begins `every_s` seconds after the
-        previous run began. If the previous run took longer, the next run begins as soon as the
+        """Makes runs until a signal asks the program to end. A run begins `every_s` seconds after
+        the previous run began. If the previous run took longer, the next run begins as soon as the
         previous run has ended. Raises ConfigurationRefused.
 
         Tells the service manager at once that the program is ready. The program does not wait for

@@ -58,7 +58,7 @@ def load_on(
     feed: Feed | None = None,
 ) -> Report:
     """Does the same as `load`, but with a Spark session that several runs may use. feed: what
-    earlier runs have read from the audit topics."""
+    earlier runs have read from the audit topics; None if there was no earlier run."""
     store, clock = open_store(settings.output), clock or SystemClock()
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
@@ -102,8 +102,9 @@ def load_all(
     progress: RunProgress,
     pause: Callable[[float], object],
 ) -> list[TopicOutcome]:
-    """Loads the topics one after the other. If a topic has an error, adds the error to the topic's
-    outcome, and loads the other topics."""
+    """Loads the topics one after the other, and then marks their complete hours. Returns the
+    outcome of each topic. If a topic has an error, adds the error to the topic's outcome, and loads
+    the other topics."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]

@@ -41,9 +41,9 @@ class Figures:
         count when the slice has ended, even before the load is committed.
     records_total: how many records of the topic were not loaded at the start of the run. This field
         and `records` are None in all steps except `load`.
-    records_per_second, seconds_left: None as long as no rate is known. slices: how many of the
-    `slices_total` tasks of this load have ended. In all steps except `load` and `reload`, a task
-    rewrites a group of files.
+    records_per_second, seconds_left: None as long as no rate is known.
+    slices: how many of the `slices_total` tasks of this load have ended. In all steps except `load`
+        and `reload`, a task rewrites a group of files.
     loads, rows: how many loads and rows of all topics the run has committed so far.
     """
 
@@ -81,9 +81,10 @@ class RunProgress:
     def load(
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
-        """Begins to show the figures of a load. whole: the ranges of the topic that the run still
-        has to load. slices: the part of `whole` that this load reads, in the order in which the
-        tasks begin."""
+        """Begins to show the figures of a load. Returns the function to call with the number of
+        tasks that have ended, and the number of all tasks. whole: the ranges of the topic that the
+        run still has to load. slices: the part of `whole` that this load reads, in the order in
+        which the tasks begin."""
         left = sum(each.end - each.first for each in whole)
         total = self._totals[topic] = max(self._totals.get(topic, 0), left)
         sizes = (each.end - each.first for each in slices)
@@ -110,7 +111,8 @@ class RunProgress:
 
     def groups(self, topic: str, step: str) -> Progress:
         """Begins to show the figures of a step that loads no new records. The tasks of the step
-        rewrite groups of files, or read slices again."""
+        rewrite groups of files, or read slices again. Returns the function to call with the number
+        of tasks that have ended, and the number of all tasks."""
 
         def show(done: int, of: int) -> None:
             _, left_s = self._measure((topic, step), done, of)
@@ -124,7 +126,7 @@ class RunProgress:
         return show
 
     def committed(self, rows: int, loads: int = 1) -> None:
-        """Counts what loads have committed."""
+        """Adds the rows and loads that were just committed to the figures and to the metrics."""
         self._loads += loads
         self._rows += rows
         LOADS.inc(loads)

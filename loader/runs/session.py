@@ -35,7 +35,7 @@ class RunSession:
 
 
 def look(settings: LoaderSettings, client: Client) -> RunSession:
-    """Asks the brokers. Raises Unreachable, ConfigurationRefused."""
+    """Asks the brokers, and returns their answers. Raises Unreachable, ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()

@@ -53,7 +53,8 @@ class TopicLoad:
 
     def schema(self) -> Registered:
         """Returns the newest schema of the topic's subject, which the columns of this load's rows
-        follow. Raises SkidwayError if there is none, or if it cannot become columns."""
+        follow. Raises SkidwayError if the subject has no schema, or if the schema cannot become
+        columns."""
         if self._schema is None:
             self._schema = newest_schema(self._parts.registry, self._topic)
         return self._schema
@@ -72,8 +73,8 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices and makes the manifest. If the load reads no offset of any partition, the
-        manifest is None."""
+        """Runs the slices and makes the manifest. Returns the manifest, and the result of each
+        partition. If the load reads no offset of any partition, the manifest is None."""
         schema = self.schema()
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         tables = read_tables(self._parts.store, self._newest)

@@ -160,8 +160,8 @@ class TopicReload:
     def _read(
         self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
     ) -> Read:
-        """Runs the slices of all ranges, portion by portion. Changes the marks in `tables` to those
-        at the end of the ranges."""
+        """Runs the slices of all ranges, portion by portion, and returns what they wrote. Changes
+        the marks in `tables` to those at the end of the ranges."""
         settings, read = self._parts.settings, Read([], Counter())
         left = list(ranges)
         while any(each.first < each.end for each in left):

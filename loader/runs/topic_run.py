@@ -195,8 +195,8 @@ class TopicRun:
         self._tried.clear()
 
     def committed(self, manifest: Manifest) -> None:
-        """Makes a committed load the newest load of this run, publishes its counts, and folds old
-        manifests."""
+        """Makes a committed load the newest load of this run, publishes its counts, and replaces
+        old manifests by a checkpoint."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
         self.publish()

@@ -104,7 +104,7 @@ def hours_of(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def _by_hour(
     batch: pa.RecordBatch, hours: npt.NDArray[np.int64]
 ) -> list[tuple[int, pa.RecordBatch]]:
-    """Yields the rows of each hour, in their original order."""
+    """Returns, for each hour, the rows of the hour, in their original order."""
     first = int(hours[0])
     if (hours == first).all():
         return [(first, batch)]

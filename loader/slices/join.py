@@ -48,8 +48,8 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice, and joins the results of each partition. If a slice may contain repeats of
-    earlier records, runs the slice again, with marks."""
+    """Runs every slice, joins the results of each partition, and returns the joined results. If a
+    slice may contain repeats of earlier records, runs the slice again, with marks."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

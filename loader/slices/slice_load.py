@@ -123,8 +123,9 @@ class SliceLoad:
         return Stop(at, f"{self._where}: the batch at offset {header.base_offset} {why}")
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Looks for missing offsets before a batch. If the missing offsets are listed as a gap,
-        notes the gap. If they are not listed, returns a `Stop`."""
+        """Checks whether offsets are missing before a batch that begins at `base`. If the missing
+        offsets are listed as a gap, notes the gap. If they are not listed, returns a `Stop`. In all
+        other cases, returns None. position: the next offset that the range needs."""
         end = min(base, self._piece.end)
         if end <= position:
             return None
@@ -171,8 +172,8 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Leaves out the records of hours that are not in `job.hours`. The records that are left
-        out have already advanced the marks."""
+        """Returns `walked` without the records of hours that are not in `job.hours`. The records
+        that are left out have already advanced the marks."""
         if self._job.hours is None:
             return walked
         chosen = np.isin(hours_of(records.timestamps), list(self._job.hours))

@@ -20,7 +20,8 @@ _EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
 
 
 class TaskFailed(Exception):
-    """Passes a SkidwayError through Spark, as text."""
+    """Wraps a SkidwayError of a task, so that the driver can find it in the text of Spark's
+    error."""
 
     def __init__(self, error: SkidwayError) -> None:
         content = {"exit_code": error.exit_code, "sentence": str(error)}

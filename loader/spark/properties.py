@@ -68,8 +68,8 @@ def workers_python(settings: LoaderSettings) -> str:
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Makes tasks use HDFS as the loader's user, because the loader must move the files that the
-    tasks write."""
+    """Returns the properties that make tasks use HDFS as the loader's user, because the loader must
+    move the files that the tasks write. Empty if this user has no name."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:

@@ -19,7 +19,7 @@ PREFIX: Final = "skidway-spark-"
 
 
 class Scratch:
-    """A new directory. It is locked until `close` is called."""
+    """A new directory for Spark's temporary files. It is locked until `close` is called."""
 
     def __init__(self) -> None:
         _sweep(Path(tempfile.gettempdir()))

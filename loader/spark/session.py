@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway import java
+from skidway import java, lean_arrow
 from skidway.errors import SkidwayError
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.failures import sentence_in
@@ -34,6 +34,7 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
     os.environ.update(java.environment(java.find()))
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = workers_python(settings)
+    lean_arrow.allow_pandas()
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException

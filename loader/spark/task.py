@@ -56,7 +56,7 @@ def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
 
 
 def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int) -> SliceResult:
-    """Makes one attempt at one slice, in this process."""
+    """Makes one attempt at one slice, in this process, and returns its result."""
     load = SliceLoad(
         job, piece, marks, store=_store(job.output), decoder=_decoder(job), attempt=attempt
     )
@@ -67,7 +67,8 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
 def rewrite_group(
     output: str, job: RewriteJob, group: Group, number: int, attempt: int
 ) -> Rewritten:
-    """Makes one attempt at rewriting one group of files, in this process."""
+    """Makes one attempt at rewriting one group of files, in this process, and returns its
+    result."""
     return GroupRewrite(job, group, number, _store(output), attempt).run()
 
 

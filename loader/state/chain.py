@@ -28,8 +28,8 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""A reader begins at most this many times, because other loaders may change the files that it
-reads."""
+"""A reader makes at most this many attempts, because other loaders may change the files while it
+reads them."""
 
 
 class Folded(SkidwayError):
@@ -84,8 +84,8 @@ def newest_manifest(topic: str) -> Steps[Manifest | None]:
 
 
 def read(topic: str, load: int) -> Steps[Manifest]:
-    """Reads a manifest. Raises Folded if a checkpoint has replaced it, and StateRefused if it is
-    gone although no checkpoint has replaced it."""
+    """Returns the manifest of a load. Raises Folded if a checkpoint has replaced it, and
+    StateRefused if it is gone although no checkpoint has replaced it."""
     manifest = yield from read_unchecked(topic, load)
     if (yield from oldest_kept(topic)) > load:
         raise Folded(f"load {load} of {topic} was folded into a checkpoint; run the command again")

@@ -2,11 +2,11 @@
 is loaded) and its name (host and path). Does no I/O.
 
 An agent announces that a file is closed (a closure) after every byte of the file is acknowledged or
-set apart. After the closure, only repeats of the file's records can reach the topic, for example in
-a batch of a connection that broke. The loader needs the file's marks to recognize these repeats,
-until it has read all records that may have come late. A seal is a later message of the agent, which
-lists the agent's last acknowledged offset in each partition. A closed file goes through these
-stages:
+set apart (rejected, lost, uncertain or filtered). After the closure, only repeats of the file's
+records can reach the topic, for example in a batch of a connection that broke. The loader needs the
+file's marks to recognize these repeats, until it has read all records that may have come late. A
+seal is a later message of the agent, which lists the agent's last acknowledged offset in each
+partition. A closed file goes through these stages:
 
     CLOSED    the loader has read the closure
     SEALED    a later seal of the same agent came, made GRACE_MS or more after the closure by the
@@ -110,7 +110,8 @@ class Closures:
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes, by partition, the highest offset in a seal."""
+        """Notes offsets from seals, by partition. Of the offsets of a partition, only the highest
+        is kept."""
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
             self.fence[partition] = fence._replace(named=max(fence.named, offset + 1))
@@ -121,8 +122,9 @@ class Closures:
         fresh: Collection[FileKey],
         marks: Mapping[int, Mapping[FileKey, int]],
     ) -> None:
-        """Changes files to the stage SEALED if a seal of their agent allows this. seals: the newest
-        seal of each agent. fresh: the files whose closure was read in this run."""
+        """Changes files from the stage CLOSED to the stage SEALED, if a seal of their agent meets
+        the conditions in the module's docstring. seals: the newest seal of each agent. fresh: the
+        files whose closure was read in this run."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:

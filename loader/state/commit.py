@@ -87,8 +87,8 @@ def _nothing(_path: str) -> bool:
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load. given_up: returns True for the files that the new load will replace
-    (`load reload`). These files may be gone or damaged without an error.
+    before the first load. given_up: a function that returns True for the files that the new load
+    will replace (`load reload`). These files may be gone or damaged without an error.
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.
@@ -104,7 +104,7 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
         if load < newest.number:
             try:
                 manifest = yield from chain.read(topic, load)
-            except chain.Folded:  # all moves of a folded load are finished
+            except chain.Folded:  # a checkpoint replaced its manifest: its moves are finished
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:
@@ -117,12 +117,13 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
 
 
 def _first(topic: str) -> Steps[Manifest | None]:
-    """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if the
-    topic has rows, but still no manifest."""
+    """Looks again for the manifests of a topic that seemed to have none. Returns the newest
+    manifest, or None if the topic has no rows either. Raises StateRefused if the topic has rows,
+    but still no manifest."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # rows appear only after their manifest
+    newest = yield from chain.newest_manifest(topic)  # a load writes its manifest before its rows
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "

@@ -11,7 +11,8 @@ from skidway.loader.store import Store
 
 def fault(store: Store, file: DataFile) -> str:
     """Returns what is wrong with a committed file. Returns an empty text if the file has the length
-    and the number of rows that were committed. (Only a recount compares the file's bytes.)"""
+    and the number of rows that were committed. Does not check the bytes of the rows; only the
+    audit's recount does this."""
     length = store.length(file.path)
     if length is None:
         return f"{file.path} is gone, with {file.rows} rows"

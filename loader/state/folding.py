@@ -1,16 +1,17 @@
-"""Folds manifests: writes a checkpoint that replaces old manifests, and then deletes these
+"""Folds manifests: writes a checkpoint that replaces old manifests, and then deletes the old
 manifests.
 
-After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. If `keep` is
+A checkpoint lists the files of the output after a load. After every `CHECKPOINT_EVERY` loads, a
+loader writes a checkpoint of its newest load. If `keep` (the number of manifests to keep) is
 smaller than `CHECKPOINT_EVERY`, a loader writes a checkpoint after every `keep` loads, but not more
 often than every `CHECKPOINT_EVERY_LEAST` loads. The loader keeps at least the newest `keep`
-manifests. It looks for the newest checkpoint that is older than all of these manifests, and deletes
-the manifests up to that checkpoint. So for each load whose manifest is kept, a reader can still
-find the files of the output. A reload needs the tables (tables.py) as an old load left them. So a
-file of a table is kept as long as a kept manifest lists it.
+manifests. It looks for the newest checkpoint that is older than all manifests that it keeps, and
+deletes the manifests up to this checkpoint. So for each load whose manifest is kept, a reader can
+still find the files that the output had after this load. A reload needs the tables (tables.py) as
+they were after an old load. So a file of a table is kept as long as a kept manifest lists it.
 
-Two loaders may fold at the same time, and the same manifests may be folded twice. If folding fails,
-a later load does the rest.
+Two loaders may fold manifests at the same time, and may even fold the same manifests. If a load
+fails to fold some manifests, a later load folds them.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 CHECKPOINT_EVERY_LEAST: Final = 10
-"""There are at least this many loads between two checkpoints, because each checkpoint lists all
-files of the output."""
+"""There are at least this many loads between two checkpoints, because a checkpoint lists all files
+of the output and so may be large."""
 
 DELETIONS_MAX: Final = 1000
 """One load deletes at most this many manifests. The loads of early versions wrote no checkpoints,
@@ -37,9 +38,10 @@ so an old output may have very many manifests."""
 
 def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
     """If a checkpoint is due, writes a checkpoint of the newest load, and then deletes the files
-    that nobody needs any more. All files of the newest load must already be moved into place. keep:
-    the least number of manifests that are kept. every: the number of loads from one checkpoint to
-    the next; by default it depends on `keep`. Returns whether it wrote a checkpoint.
+    that no reader needs any more. The caller must have moved all files of the newest load into
+    place. keep: the least number of manifests that are kept. every: the number of loads from one
+    checkpoint to the next; by default this number depends on `keep`. Returns whether it wrote a
+    checkpoint.
 
     Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
     gone."""
@@ -62,8 +64,8 @@ def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
 
 
 def _oldest(known: Iterable[Checkpoint], last: int) -> int:
-    """Returns the number of the first manifest to keep, if all manifests up to `last` may be
-    deleted."""
+    """Returns the number of the first manifest that is needed beside the checkpoints `known`. Only
+    manifests up to `last` may be deleted."""
     found = [1]
     for each in known:
         found.append(each.oldest)
@@ -73,8 +75,8 @@ def _oldest(known: Iterable[Checkpoint], last: int) -> int:
 
 
 def _delete(topic: str) -> Steps[None]:
-    """Deletes the manifests, checkpoints and tables' files that nobody needs any more according to
-    the existing checkpoints."""
+    """Deletes the manifests, checkpoints and files of tables that nobody needs because a newer
+    checkpoint replaces them."""
     known = yield from checkpoint.checkpoints(topic)
     oldest = max((each.oldest for each in known), default=1)
     begin = max((each.load for each in known if each.load < oldest), default=0)
@@ -91,9 +93,9 @@ def _delete(topic: str) -> Steps[None]:
 
 
 def _delete_tables(kept: Manifest) -> Steps[None]:
-    """Deletes the tables' files that were written before the oldest kept manifest, and that the
-    oldest kept manifest does not list. No later manifest lists these files either, because each
-    manifest lists only new files and files that the manifest before it lists."""
+    """Deletes the tables' files that are older than the oldest kept manifest and that this manifest
+    does not list. No later manifest lists these files either, because each manifest lists only new
+    files and files that the manifest before it lists."""
     for table, paths in kept.side.items():
         folder = layout.tables(kept.topic, table)
         names: list[str] = yield Names(folder)

@@ -1,6 +1,7 @@
-"""Names of everything that the loader keeps under `<root>`.
+"""Gives the names of all files that the loader keeps under `<root>`.
 
-audit/recount/listing.py and faults.py also rely on the names of files of rows.
+If the names of files of rows change, audit/recount/listing.py and faults.py must change too,
+because they parse these names.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 <topic>/dt=2026-01-31/hour=07/rows-<load>-<number>.parquet   the rows of rewritten files
@@ -42,7 +43,7 @@ _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 @dataclass(frozen=True, slots=True)
 class LoadId:
-    """One attempt at one load of one topic. Only one of the attempts with the same number is
+    """One attempt at one load of one topic. Of all attempts with the same number, only one is
     committed."""
 
     topic: str
@@ -51,13 +52,14 @@ class LoadId:
 
     @property
     def staging(self) -> str:
-        """Returns the directory of the load's files until they are moved into place."""
+        """Returns the directory that has the load's files until they are moved to their final
+        paths."""
         return staging(self.topic, self.number, self.uuid)
 
 
 def state(topic: str) -> str:
-    """Returns the directory of a topic's manifests, and of all files that belong to the
-    manifests."""
+    """Returns the directory `_skidway/<topic>`, which contains a topic's manifests and the other
+    files of its state."""
     return f"{STATE}/{topic}"
 
 
@@ -92,12 +94,12 @@ def checkpoint_numbers(name: str) -> tuple[int, int] | None:
 
 
 def stagings(topic: str) -> str:
-    """Returns the directory of all staging directories."""
+    """Returns the directory that contains the staging directories of a topic's loads."""
     return f"{state(topic)}/staging"
 
 
 def staging(topic: str, load: int, uuid: str) -> str:
-    """Returns the directory of one load's files until they are moved into place."""
+    """Returns the directory that has one load's files until they are moved to their final paths."""
     return f"{stagings(topic)}/{load}-{uuid}"
 
 
@@ -138,7 +140,7 @@ def success(topic: str, hour: str) -> str:
 
 
 def is_day_folder(name: str) -> bool:
-    """Returns whether a name in a topic's folder is a directory of rows."""
+    """Returns whether a name in a topic's folder is the name of a directory of rows."""
     return name.startswith("dt=")
 
 
@@ -170,43 +172,46 @@ def columns(topic: str) -> str:
 
 
 def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
-    """Returns the path of a file of the loader's rejects."""
+    """Returns the path of a file of rejects, which are records that the loader cannot make into
+    rows."""
     folder = f"{state(topic)}/rejects/{hour_folder(hour)}"
     return f"{folder}/reject-{load}-{partition}-{first_offset}.parquet"
 
 
 def table(topic: str, table: str, load: int) -> str:
-    """Returns the path of a table's file."""
+    """Returns the path of the file that a load writes for a table (state/tables.py)."""
     return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
 
 
 def tables(topic: str, table: str) -> str:
-    """Returns the directory of a table's files."""
+    """Returns the directory of the files of a table (state/tables.py)."""
     return f"{state(topic)}/{table}"
 
 
 def table_number(name: str) -> int | None:
-    """Returns the load number in the file name of a table's file, or None for other files."""
+    """Returns the load number in the name of a file of a table (state/tables.py), or None for other
+    files."""
     found = _TABLE.match(name)
     return int(found[1]) if found else None
 
 
 def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
     """Returns the path of the file with a table's rows for a span of hours. parts: the first hour
-    and the end of the span, both in hours since the epoch; the number of rows; and the last load
-    that counted a bucket of the span."""
+    and the end of the span, both in hours since the epoch; the number of rows; and the number of
+    the last load that counted a bucket (an interval of event time) of the span."""
     name = "-".join(map(str, parts))
     return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
 
 
 def span_of(path: str) -> tuple[int, int, int, int] | None:
-    """Returns the `parts` in the path of a span's file, or None for other paths."""
+    """Returns the `parts` (see `span`) in the path of a span's file, or None for other paths."""
     found = _SPAN.search(path)
     return (int(found[1]), int(found[2]), int(found[3]), int(found[4])) if found else None
 
 
 def waiting(topic: str, agent: int, file: int) -> str:
-    """Returns the path of the note that says since when a file's announcement has been missing."""
+    """Returns the path of the note that says since when the announcement of a log file (the message
+    in which the agent names the file's host and path) has been missing."""
     return f"{state(topic)}/waiting/{agent}-{file}"
 
 

@@ -14,12 +14,13 @@ from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
-"""The kinds of files that a checkpoint lists. The tables' files are not among them, because each
-manifest lists them."""
+"""The kinds of files that a checkpoint lists. A checkpoint does not list the tables' files, because
+each manifest lists all of these files."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
-    """Returns the files of these kinds, by path, as the newest manifest's load left them.
+    """Returns the files of these kinds, by path, that the output has after the newest manifest's
+    load.
 
     Raises Folded if other loaders have meanwhile committed so many loads that the manifest `newest`
     is gone. Raises StateRefused if a manifest is missing."""
@@ -36,7 +37,8 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
 
 
 def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
-    """Applies the changes of one more load to the files."""
+    """Changes `found` as the load of `manifest` changed the output: adds the load's files, and
+    removes the files that the load removed."""
     for path in manifest.removed:
         found.pop(path, None)
     for file in manifest.files:
@@ -47,10 +49,10 @@ def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
 def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
-    """Returns the files of the newest usable checkpoint (None if the checkpoint is gone), and the
-    number of the first load after it. If a checkpoint is damaged, an older checkpoint is usable if
-    all manifests after the older checkpoint are kept. If all manifests are kept, no checkpoint is
-    needed."""
+    """Returns the files of the newest usable checkpoint, and the number of the first load after
+    this checkpoint. The files are None if the checkpoint was deleted meanwhile. If a checkpoint is
+    damaged, an older checkpoint is usable if all manifests after the older checkpoint are kept. If
+    no checkpoint is usable, but all manifests are kept, returns no files and load 1."""
     damaged: StateRefused | None = None
     for each in reversed(known):
         if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):
@@ -64,8 +66,8 @@ def _base(
 
 
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
-    """Returns the files after the newest load. Returns None if the checkpoint was deleted before it
-    was read."""
+    """Returns the files after the newest load, by path. Returns None if another loader deleted the
+    checkpoint before it was read."""
     known = yield from checkpoint.checkpoints(newest.topic)
     oldest = max((each.oldest for each in known), default=1)
     found, begin = yield from _base(newest, known, oldest)

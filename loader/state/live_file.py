@@ -9,8 +9,9 @@ from skidway.loader.state.manifest import DataFile, Manifest
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of the output, the load that added it, and the id of the schema that its columns
-    follow. bucket_ms: the size of the audit's buckets in which its rows were counted."""
+    """A file of the output, the load that added the file, and the id of the schema that the file's
+    columns follow. bucket_ms: the size of the audit's buckets in which the file's rows were
+    counted."""
 
     file: DataFile
     load: int

@@ -31,7 +31,8 @@
 - `partitions` lists every partition of the topic. This load read the offsets [`first`, `end`); the
   next load begins at `end`. If the load read nothing of a partition, `first` and `end` are the
   same. `below` identifies the last batch before `end`; the next load first compares this batch with
-  the log. So the newest manifest alone contains the position of every partition.
+  the log. Because `partitions` lists every partition, a loader needs only the newest manifest to
+  find all positions.
 - `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
@@ -54,10 +55,10 @@
   key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
   (loader/state/bucket_spans.py).
 - `audit` contains what this load adds to the audit's counts: the deltas of the tier HDFS, with the
-  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
-  publish them again from the manifest at any time. The first load of an output chooses an epoch
-  higher than every epoch that its producer has published (loader/audit_topic/feed.py). Later loads
-  use the same epoch.
+  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. It can
+  read them from the manifest and publish them again at any time. The first load of an output
+  chooses an epoch higher than every epoch that its producer has published
+  (loader/audit_topic/feed.py). Later loads use the same epoch.
 - `seconds` says how long the load took, without the start of Spark and without the commit. It is
   null in manifests of early versions.
 
@@ -106,8 +107,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are missing in the log, and the reason. The reason comes from the
-    mirror or the operator that listed the gap."""
+    """Offsets [first, end) that are missing in the log, and why they are missing. The mirror or the
+    operator that listed the gap gave this reason."""
 
     first: int
     end: int
@@ -128,8 +129,8 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps between these offsets.
 
-    ahead: the listed gaps that end after `end`, which the next load needs. below: the last batch
-    before `end`.
+    ahead: the listed gaps that end after `end`; the next load needs these gaps. below: the last
+    batch before `end`.
     """
 
     partition: int
@@ -151,8 +152,8 @@ class SchemaChoice:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A file that may replace an older file of the same path: its path, and where it was
-    written."""
+    """A file that may replace an older file of the same path: this path, and the path at which the
+    new file was staged."""
 
     path: str
     staged: str
@@ -204,12 +205,12 @@ class Manifest:
         return f"{datetime.fromtimestamp(self.created / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def rows(self) -> int:
-        """Returns how many rows this load added. A load that replaces files adds none."""
+        """Returns how many rows this load added. The result is 0 for a load that replaces files."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
-        """Returns how many records this load added to the rejects. A load that replaces files adds
-        none."""
+        """Returns how many records this load added to the rejects. The result is 0 for a load that
+        replaces files."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == REJECTS)
 
     def to_json(self) -> bytes:
@@ -234,8 +235,8 @@ class Manifest:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Returns the fields of a dataclass by name. Does not use `asdict`, which would copy the counts
-    of all agents."""
+    """Returns the fields of a dataclass by name. Does not use `asdict`, because `asdict` would copy
+    the counts of all agents."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 

@@ -1,5 +1,5 @@
-"""Lists the moves of committed files from staging into place, and decides the next step of one
-move. Does no I/O."""
+"""Lists the moves of committed files from staging to their final paths, and decides the next step
+of one move. Does no I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Move:
 
 
 class Settle(Enum):
-    """What the loader does after it has looked at source and target of a move."""
+    """What the loader does about a move, once it knows which of the move's source and target
+    exist."""
 
     DONE = auto()
     RENAME = auto()
@@ -29,13 +30,13 @@ class Settle(Enum):
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """Returns the moves of a load, in order."""
+    """Returns the moves of a load's files, in the order of the manifest."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """Decides what the loader does about a move. source, target: the lengths of the two files; None
-    for a file that does not exist."""
+    """Returns what the loader must do about a move. source, target: the lengths of the two files
+    now; None for a file that does not exist."""
     if source is None and target is None:
         return Settle.BOTH_GONE
     if source is None:

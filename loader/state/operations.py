@@ -1,6 +1,6 @@
-"""Defines operations on a store, as values, and the functions that execute them. Because operations
-are values, the code that decides what to do needs no store. This code consists of generators
-(`Steps`), which yield operations and receive the store's answers."""
+"""Defines operations on a store, as values, and the functions that execute them. The code that
+decides what to do consists of generators (`Steps`). A generator yields operations and receives the
+store's answers. So this code needs no store itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Asks for the names in a directory."""
+    """Asks for the names in a directory. The answer is a list, which is empty if the directory does
+    not exist."""
 
     path: str
 
@@ -101,7 +102,8 @@ def run(steps: Steps[T], store: Store) -> T:
 
 
 def perform(operation: Operation, store: Store) -> Any:
-    """Performs one operation on a store. The type of the answer depends on the operation."""
+    """Performs one operation on a store, and returns the store's answer. The classes of the
+    operations say what the answer is."""
     match operation:
         case Length(path):
             return store.length(path)

@@ -30,8 +30,8 @@ RISING: Final = frozenset({"_offset", "_kafka_offset"})
 def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
-    """Writes and syncs one Parquet file, which will be moved to `path` later. Raises
-    StoreFailed."""
+    """Writes and syncs one Parquet file, which will be moved to `path` later. Returns the file's
+    entry for the manifest. Raises StoreFailed."""
     with new_file(store, table.schema, staged, compression) as writer:
         writer.write(table)
         return writer.close(kind, path)
@@ -68,7 +68,8 @@ class ParquetFileWriter:
         self._checksum = checksum.add(self._checksum, _checksum(table))
 
     def close(self, kind: str, path: str) -> DataFile:
-        """Ends and syncs the file, which will be moved to `path` later. Raises StoreFailed."""
+        """Ends and syncs the file, which will be moved to `path` later. Returns the file's entry
+        for the manifest. Raises StoreFailed."""
         self._open(self._schema.empty_table()).close()
         self._file.close()
         sink = self._sink
@@ -77,7 +78,8 @@ class ParquetFileWriter:
         )
 
     def _open(self, table: pa.Table) -> pq.ParquetWriter:
-        """Returns the writer of this file. Its first table decides how the columns are encoded."""
+        """Returns the Parquet writer of this file. `table`, the file's first table, decides how the
+        columns are encoded."""
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._sink,
@@ -126,7 +128,7 @@ def _is_rare(table: pa.Table, field: pa.Field) -> bool:
 
 
 class _Measured(io.RawIOBase):
-    """Passes bytes on to a store's file. Counts the bytes and computes their CRC-32C."""
+    """Passes bytes on to a store's file. Counts these bytes and computes their CRC-32C."""
 
     def __init__(self, writer: StoreWriter) -> None:
         super().__init__()
@@ -144,7 +146,8 @@ class _Measured(io.RawIOBase):
 
 
 def _checksum(table: pa.Table) -> int:
-    """Returns the sum of the record hashes, or 0 for a table without origins."""
+    """Returns the sum of the record hashes. Returns 0 if the table lacks the columns of the
+    records' origins (agent, file, offset, length)."""
     if "_agent" not in table.column_names:
         return 0
     names = ("_agent", "_file_id", "_offset", "_length")

@@ -1,4 +1,4 @@
-"""Identifies a process, so that another process can find out whether it still runs.
+"""Identifies a process, so that other processes can find out whether this process still runs.
 
 A PID has a meaning only in one PID namespace, and only until the machine starts again. So this
 module identifies a process by its PID, the machine's boot id and the PID namespace. The start time
@@ -16,7 +16,8 @@ from typing import Final
 
 _PROC: Final = Path("/proc")
 _ENDED: Final = ("Z", "X", "x")
-"""The states of a process that has ended, but whose parent has not asked for its exit status."""
+"""The states of a process that has ended, but whose parent process has not yet asked for the exit
+status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def _space() -> str:
 
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:
-    """Returns the state and the start time of a process, or None if the kernel hides them."""
+    """Returns the state (a letter such as `R`) and the start time (in clock ticks since the boot)
+    of a process, or None if the kernel hides them."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:

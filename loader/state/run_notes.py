@@ -9,12 +9,13 @@
 
 `_runs` is never the folder of a topic, because topics whose names begin with `_` are not loaded. A
 run writes its note at most once in `WRITE_EVERY_S` seconds, and deletes the note when the run ends.
-`count` rises each time the run writes the note. `since` is when the run began, and `said` is when
-the run last wrote the note, both by the clock of the run's host.
+`work` says what the run is doing. `count` rises each time the run writes the note. `since` is when
+the run began, and `said` is when the run last wrote the note, both by the clock of the run's host.
 
 A run that was killed does not delete its note; a later run deletes the note (`sweep`). A note may
-be deleted at any time, because a run that still works writes its note again. The clock of another
-host may differ, so `sweep` may delete the note of a run that still works there. This does no harm.
+be deleted at any time, because a run that still works writes a new note. The clock of another host
+may differ from the clock of this host. So `sweep` may delete the note of a run that still works on
+the other host. This does no harm, because that run writes its note again.
 
 No load depends on a note. If a run cannot write or delete a note, it logs a warning and continues.
 """
@@ -39,8 +40,8 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""If a run of another host has not written its note for this time, other runs assume that it is
-dead, and delete its note."""
+"""If a run on another host has not written its note for this time, this run assumes that the other
+run is dead, and deletes the other run's note."""
 
 _log = log.get(__name__)
 

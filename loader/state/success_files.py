@@ -1,4 +1,5 @@
-"""Does what a load must do with the files `_SUCCESS`, which mark hours as complete.
+"""Reads and stages, for a load, the files `_SUCCESS`, which mark hours as complete; and lists the
+hours without this file.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
 deletes the hour's `_SUCCESS` before it moves the first file, and at the end puts a `_SUCCESS` with
@@ -17,8 +18,8 @@ from skidway.loader.state.operations import Read, Steps
 from skidway.loader.store import Store
 
 AHEAD_HOURS: Final = 2
-"""An event time may be at most this many hours ahead of the loader's clock. Agents send no event
-time that is more than an hour ahead of their own clocks."""
+"""An event time that is more than this many hours ahead of the loader's clock counts as wrong (see
+`unmarked`). Agents send no event time that is more than an hour ahead of their own clocks."""
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
@@ -33,7 +34,8 @@ def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
 
 
 def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Replacement, ...]:
-    """Stages the `_SUCCESS` files of hours. contents: the content of each file, by hour."""
+    """Stages the `_SUCCESS` files of hours. Returns for each file its final path and the path at
+    which it was staged. contents: the content of each file, by hour."""
     files = []
     for hour, content in sorted(contents.items()):
         file = Replacement(layout.success(load.topic, hour), f"{load.staging}/success-{hour}")
@@ -51,9 +53,9 @@ def unmarked(
     rows, but no `_SUCCESS`, before the load. hours: the hours that the load changes. now_marked:
     the hours for which the load adds `_SUCCESS`.
 
-    The result has only the newest UNMARKED_MAX of these hours. It does not include hours more than
-    AHEAD_HOURS after the load's time. Otherwise, hours of wrong event times could take the places
-    of other hours in the result."""
+    The result has only the newest UNMARKED_MAX of these hours. It does not include hours that begin
+    more than AHEAD_HOURS after the hour of the load. Otherwise, hours of wrong event times could
+    take the places of other hours in the result."""
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)
     return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

@@ -25,7 +25,7 @@ class TableStaging:
         self.files: list[DataFile] = []
 
     def write(self, kind: str, path: str, table: pa.Table) -> str:
-        """Stages a file, which will be moved to `path`. Returns the path."""
+        """Stages a file that the loader will move to `path` later. Returns `path`."""
         staged = f"{self.load.staging}/{kind}-{len(self.files)}.parquet"
         self.files.append(write_table(self._store, table, kind, path, staged))
         return path

@@ -1,9 +1,11 @@
-"""Reads and writes the tables. The tables are the state that is too large for the manifest, because
-it grows with the number of log files and of buckets (the audit's intervals of event time).
+"""Reads and writes the tables. The tables contain the state that is too large for the manifest,
+because this state grows with the number of log files and of buckets (the audit's intervals of event
+time).
 
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
-    closures   agent, file -> stage of a closed file, until its marks and name are dropped
+    closures   agent, file -> how far the loader is on the way to dropping the marks and the name of
+               a closed file (its stage, state/closures.py)
     fence      partition -> the offset that loads must reach before they drop the marks and names
                of closed files (state/closures.py)
     buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
@@ -11,13 +13,13 @@ it grows with the number of log files and of buckets (the audit's intervals of e
 
 For the first three tables, each load writes its changes as a Parquet file. The load's manifest
 lists this file in the field `side`, after the files of earlier loads. If several rows have the same
-key, the last row is valid. A last row without an end, path or stage means that the key was dropped.
+key, the last row is valid. If the last row of a key has no end, path or stage, the key was dropped.
 When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The
-table `fence` has one row for each partition. If a load writes this table, it always writes the
-whole table. All rows belong to one source topic, whose ids are in the manifest.
+table `fence` has one row for each partition. A load that writes this table always writes the whole
+table. All rows belong to one source topic, whose ids are in the manifest.
 
-Loads drop the marks and the name of a log file when the file is closed and no repeat can come any
-more. So after a year, a load begins as fast as after a day.
+Loads drop the marks and the name of a log file when the file is closed and none of its records can
+arrive again. So a load begins as fast after a year as after a day.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """The contents of the tables. Only the driver changes them, between loads."""
+    """The contents of the tables. Only the Spark driver changes them, between loads."""
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)
@@ -94,7 +96,7 @@ class Tables:
 
     def add(self, changes: Changes) -> None:
         """Applies the changes of a load to marks and names. Does not change the table `closures`,
-        which `Closures` has already changed."""
+        because `Closures` has already changed this table."""
         for partition, marks in changes.marks.items():
             known = self.marks.setdefault(partition, {})
             for key, end in marks.items():
@@ -109,8 +111,8 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """Reads the tables as the manifest's load left them. Raises StateRefused if one of the tables'
-    files is gone or damaged."""
+    """Reads the tables as they were after the manifest's load. Raises StateRefused if one of the
+    tables' files is gone or damaged."""
     tables = Tables()
     if manifest is None:
         return tables
@@ -139,8 +141,8 @@ def stage(
     """Stages the tables' files of a load. Returns, for the manifest, the paths of each table's
     files.
 
-    before: the files that the previous manifest lists. `tables` must already have the changes,
-    because the load may have to write a snapshot.
+    before: the tables' files that the previous manifest lists. The changes must already be applied
+    to `tables`, because the load may have to write a snapshot.
     """
     named = {}
     for kind, delta in _rows(changes.marks, changes.locations, changes.closed).items():

@@ -4,9 +4,9 @@ There is one small note file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first run that misses an announcement writes the note. Later runs do not change the note, except
-if the note's time is in the future. When the announcement has come, a run removes the note. A note
-only decides how long records wait, so it is not part of the commit.
+The first run that misses an announcement writes the note. Later runs change the note only if the
+note's time is in the future. When the announcement has come, a run removes the note. A note only
+decides how long records wait, so it is not part of the commit.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class WaitingNotes:
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """If the file has no note yet, writes a note that its announcement is missing from now on.
-        If the file's note has a time in the future, because a clock was wrong, replaces the note;
-        otherwise the loader would wait too long."""
+        """If the log file has no note yet, writes a note that says that the file's announcement is
+        missing since `now_ms`. If the file's note has a time in the future, because a clock was
+        wrong, replaces the note; otherwise the loader would wait too long."""
         path = layout.waiting(self._topic, *key)
         if self._since(key, now_ms) > now_ms:
             self._store.delete(path)

@@ -1,16 +1,16 @@
 """Defines stores. A store is a file tree with the few operations that a commit needs.
-`state/layout.py` has the names of its files.
+`state/layout.py` has the names of a store's files.
 
     Store        the operations of every kind of store; the commit uses nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)
     hdfs_writer  HdfsWriter, a new file on HDFS (hsync)
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite)
 
-The loader and the audit's recount read a store in the same way, as an `Output` (audit/output
+The loader and the audit's recount read a store through the same interface, `Output` (audit/output
 describes paths and errors). `OutcomeUnclear` means that a change may or may not have happened, and
-that the caller must look again. `open_store` refuses every store except HDFS and local directories,
-because a commit is only safe where the store lets a name be created exactly once (docs/delivery.md,
-5).
+that the caller must check whether it has happened. `open_store` refuses every store except HDFS and
+local directories, because a commit is only safe if the store can guarantee that a name is created
+only once (docs/delivery.md, 5).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StoreWriter(Protocol):
         """Flushes to disk and closes. Raises StoreFailed."""
 
     def abandon(self) -> None:
-        """Closes the file after a failure, without making anything durable."""
+        """Closes the file after a failure. Does not make the file's bytes durable."""
 
 
 class Store(Output, Protocol):
@@ -51,17 +51,17 @@ class Store(Output, Protocol):
         attempt has left."""
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """Creates the file `path` with the content `data`, whole and durably. Returns False if
-        `path` already exists.
+        """Creates the file `path` durably. Other readers never see the file without the whole
+        content `data`. Returns False if `path` already exists.
 
         `scratch` is a directory in which this method may create a temporary file. Raises
-        OutcomeUnclear if the answer was lost.
+        OutcomeUnclear if the store's answer was lost.
         """
 
     def rename(self, source: str, target: str) -> bool:
         """Moves a file durably. Makes the target's directories if they are missing. Returns False
-        if the target exists or the source is missing. In this case the caller must look at source
-        and target again."""
+        if the target exists or the source is missing. In this case the caller must check again
+        which of the two files exist."""
 
     def replace(self, source: str, target: str) -> bool:
         """Moves a file durably over the target. At any time, the target has either the old content

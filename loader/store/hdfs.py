@@ -1,8 +1,8 @@
 """HDFS as a store. The NameNode can rename without overwriting, so a name can be created only once.
 
-The writer makes files durable by hsync before it closes them (hdfs_writer.py). If a request gets no
-answer, its change may or may not have happened (`OutcomeUnclear`). The code that reads files is in
-audit.output.hdfs.
+The writer makes files durable by hsync before it closes them (hdfs_writer.py). If the NameNode does
+not answer a request, the requested change may or may not have happened (`OutcomeUnclear`). The code
+that reads files is in audit.output.hdfs.
 """
 
 from __future__ import annotations

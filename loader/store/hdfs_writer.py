@@ -1,12 +1,13 @@
 """Writes one file to HDFS in large pieces, and syncs it on its DataNodes before it is closed.
 
-The NameNode notices only after ten minutes that a DataNode has died, and until then still chooses
-this DataNode for new blocks. The client (hdfs-native) does not ask for another DataNode. If the
-first DataNode of a block is dead, the client raises an error at once. If another DataNode of the
-block is dead, the client's hsync never returns. So the writer waits for an hsync only for a limited
-time, and then begins the file again, with other DataNodes. The writer can begin a file again only
-while it has all bytes of the file in memory. After it has written a piece, it removes the piece
-from memory. So it can begin a file of several pieces again only while it writes the first piece.
+The NameNode notices only after ten minutes that a DataNode has died. Until then, the NameNode still
+chooses this DataNode for new blocks. The client (hdfs-native) does not ask for another DataNode. If
+the first DataNode of a block is dead, the client raises an error at once. If another DataNode of
+the block is dead, the client's hsync never returns. So the writer waits for an hsync only for a
+limited time, and then begins the file again, with other DataNodes. The writer can begin a file
+again only while it has all bytes of the file in memory. After it has written a piece, it removes
+the piece from memory. So it can begin a file of several pieces again only while it writes the first
+piece.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hdfs_failures import failures
 
 WRITE_BYTES: Final = 4 << 20
-"""A writer collects this many bytes for each call of the client's `write`. Otherwise the writer
+"""A writer collects this many bytes before it calls the client's `write`. Otherwise the writer
 would call the Rust client for each Parquet page."""
 
 BEGINNINGS_MAX: Final = 60
@@ -32,13 +33,13 @@ BEGINNING_S: Final = 120.0
 
 SYNC_S: Final = 3.0
 """The writer waits at most this many seconds for the first hsyncs of a small file. After each
-`SYNCS_ALIKE` hsyncs that did not return, the writer waits twice as long for the next ones, at most
+`SYNCS_ALIKE` hsyncs that did not return, the writer doubles this time for the next hsyncs, up to
 `LARGE_SYNC_S`. If all DataNodes work, the hsync of a small file takes 50 ms."""
 
 SYNCS_ALIKE: Final = 3
 """If one of three DataNodes is dead and HDFS stores each block on two DataNodes, about every second
-hsync does not return. With this value, twelve hsyncs in a row must not return before a writer gives
-up."""
+hsync does not return. With this value, a writer gives up only if twelve hsyncs in a row do not
+return."""
 
 LARGE_SYNC_S: Final = 60.0
 """The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""
@@ -47,7 +48,7 @@ LARGE_SYNC_S: Final = 60.0
 class HdfsWriter:
     """A new HDFS file.
 
-    create: creates the file, and overwrites an existing one.
+    create: a function that creates the file, and overwrites an existing file.
     """
 
     def __init__(self, path: str, create: Callable[[], FileWriter]) -> None:
@@ -78,7 +79,7 @@ class HdfsWriter:
         self._repeat(write_whole)
 
     def abandon(self) -> None:
-        """See StoreWriter. Leaves the file open; the NameNode ends the file's lease
+        """See StoreWriter. Does not close the file on HDFS; the NameNode ends the file's lease
         after a while."""
 
     def _flush(self) -> None:
@@ -129,8 +130,8 @@ class HdfsWriter:
 
 def _do(call: Callable[[], object], within_s: float) -> None:
     """Calls a method of the client in a thread. If the call takes longer than `within_s`, raises
-    TimeoutError. The thread still waits for the client after that, but the thread is a daemon
-    thread, so the program can end."""
+    TimeoutError. After the TimeoutError, the thread still waits for the client. But the thread is a
+    daemon thread, so the program can end."""
     errors: list[BaseException] = []
 
     def run() -> None:

@@ -95,8 +95,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> int:
-        """Deletes one version in the way in which `delete_subject` deletes a subject. Returns the
-        version's number."""
+        """Deletes one version, soft or permanently, as `delete_subject` deletes a subject. Returns
+        the version's number."""
         target = f"{versions_of(subject)}/{version}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, int)
 

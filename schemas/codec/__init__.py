@@ -11,8 +11,8 @@ input to the next path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-A caller that puts more bytes around datums can ask for their pieces. Then a record that is only a
-text is encoded by the path `columns`, which does not copy the text.
+A caller that puts more bytes around datums can get each datum in pieces. In this case the path
+`columns` encodes a record that is only a text, without a copy of the text.
 
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by

@@ -132,8 +132,8 @@ class Codec:
 
     def encode_pieces_checked(self, batch: pa.RecordBatch) -> tuple[list[pa.BinaryArray], Refused]:
         """Returns columns of bytes, and (index, reason) for each refused row. Joined row by row,
-        the columns are the datums of the rows that are not refused. A text, with its length before
-        it, stays in two pieces: so a caller that puts more bytes around the datum copies the text
+        the columns are the datums of the rows that are not refused. A text and its length before it
+        are two separate pieces. So if a caller puts more bytes around the datum, it copies the text
         only once.
 
         Fills missing columns and raises errors like `encode_rows_checked`.

@@ -61,8 +61,9 @@ def _exceeds(little_endian: Bytes, limit: int) -> Mask:
 
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
-    """Returns a mask of the numbers below `limit`. A number is below `limit` if, in the highest
-    word in which the two differ, its word is smaller."""
+    """Returns a mask of the numbers below `limit`. To compare a number with `limit`, the function
+    looks at the highest word in which the two differ: the number is below `limit` if its word is
+    smaller."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

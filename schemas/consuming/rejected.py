@@ -119,7 +119,10 @@ def _export(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _new_file(name: str) -> Iterator[TextIO]:
-    """Opens a file that does not exist yet, so that no repaired lines are overwritten."""
+    """Creates a file and opens it for writing; the name `-` means standard output. If the file
+    already exists, raises SkidwayError, because the file may contain lines that a person has
+    repaired.
+    """
     if name == "-":
         yield sys.stdout
         return
@@ -135,8 +138,8 @@ def _new_file(name: str) -> Iterator[TextIO]:
 def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Returns, for each partition, the range of the last `most` records. If `since` is given, the
-    range leaves out records that are older than `since`."""
+    """Returns, for each partition, the range of offsets of the last `most` records. If `since` (a
+    time in ms) is given, the range leaves out records that are older than `since`."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}

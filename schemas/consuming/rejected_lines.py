@@ -30,19 +30,20 @@ WITHHELD: Final = b"[withheld]"
 """What agents send in place of a rejected line that may contain secrets."""
 
 ENDS_MAX: Final = 6
-"""A record's length counts the line's byte order mark and terminator, which the record does not
-contain. They have at most this many bytes: four for the mark of GB 18030, and two for CRLF. If more
-bytes are missing, the record has only a part of its line.
+"""The field `length` of a record counts the line's byte order mark and terminator, which the record
+does not contain. Together they have at most this many bytes: four for the mark of GB 18030, and two
+for CRLF. If the text in the record is shorter than `length` by more bytes than this, the record has
+only a part of its line.
 """
 
 NUL_BYTES: Final = "nul-bytes"
-"""The reason of a record that stands for NUL bytes, and has no line."""
+"""The reason in a record that reports NUL bytes instead of a line. This record has no line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rejected lines to read. since, until: times of rejection in ms; until is exclusive.
-    files: a pattern such as /var/log/nginx/*.
+    """Selects the rejected lines to read. since, until: times of rejection in ms; until is
+    exclusive. files: a pattern such as /var/log/nginx/*.
     """
 
     since: int | None = None
@@ -51,7 +52,8 @@ class Wanted:
     files: str | None = None
 
     def takes(self, document: Mapping[str, Any], timestamp: int) -> bool:
-        """Whether a rejected line is wanted."""
+        """Returns whether this rejected line is selected. timestamp: the time of rejection, in
+        ms."""
         return (
             (self.since is None or timestamp >= self.since)
             and (self.until is None or timestamp < self.until)
@@ -70,8 +72,8 @@ class FoundLine(NamedTuple):
 
 
 class RejectedLines:
-    """Reads rejected lines. repeats: how many records were repeats. unread: how many records this
-    version cannot read.
+    """Reads rejected lines. repeats: how many records `read` left out because an earlier record had
+    the same line. unread: how many records this version of the program cannot read.
     """
 
     def __init__(self, client: Client, topic: str) -> None:
@@ -124,10 +126,11 @@ class RejectedLines:
 
 
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A rejected line for people and programs that repair it: what `plain` shows, without members
-    that are null. `is_cut` is true if the record has only the beginning of the line. A line that is
-    not plain ASCII also has its bytes as `line_base64`: its source may have another encoding than
-    UTF-8, and `skidway agent replay` must see whether somebody edited `line`.
+    """Returns a rejected line as `plain` returns it, without members that are null, for people and
+    programs that repair the line. If the record does not have the whole line, the result has the
+    member `is_cut`. If the line is not plain ASCII, the result also has the line's bytes as
+    `line_base64`. The reason is that the line's source may have another encoding than UTF-8, and
+    `skidway agent replay` must see whether somebody edited `line`.
     """
     shown = {name: value for name, value in plain(dict(document)).items() if value is not None}
     line: bytes = document["line"]
@@ -137,9 +140,11 @@ def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_cut(document: Mapping[str, Any]) -> bool:
-    """Whether a rejected record does not have its whole line: only the beginning, or nothing of it.
-    If a repaired line was rejected again, its length is that of its longer envelope, so a cut does
-    not show. Such a line counts as cut only if it was withheld.
+    """Returns whether a rejected record has only the beginning of its line, or nothing of the line.
+    If a repaired line was rejected again, the record's `length` is the length of the envelope, that
+    is, of the JSON document in which `skidway agent replay` sent the line. The envelope is longer
+    than the line, so `length` does not show whether the line was cut. Such a line counts as cut
+    only if it was withheld.
     """
     if document["line"] == WITHHELD or document["reason"] == NUL_BYTES:
         return True

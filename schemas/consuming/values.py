@@ -51,8 +51,8 @@ class Value:
 
 
 class Values:
-    """Decodes values by the schemas of a registry. If some values must be printed unchanged, calls
-    `note` with the reason, once for each reason.
+    """Decodes values by the schemas of a registry. If some values cannot be decoded, so that they
+    must be printed unchanged, calls `note` with the reason, once for each reason.
 
     is_named: whether a person has set the registry's URL. If nobody has set the URL, and the
     registry at the default URL is unreachable, values are printed unchanged.

@@ -39,8 +39,8 @@ class StoredVersion:
 
 @dataclass(slots=True)
 class Contents:
-    """A registry's whole content. The keys of `levels` and `modes` are subjects; the key None
-    stands for all other subjects.
+    """A registry's whole content. The keys of `levels` and `modes` are subjects. The key None has
+    the level or mode of all subjects that are not keys.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
     highest id that was ever assigned, as far as the records show it. `passed_over`: for each kind
@@ -72,7 +72,8 @@ class Contents:
 
 
 def replay(records: Iterable[Record]) -> Contents:
-    """Returns the contents after all records are applied in order. Raises `DumpRefused`."""
+    """Returns the contents after all records are applied in order. Raises `DumpRefused` if a record
+    is not as a schema registry writes it."""
     found = Contents()
     for number, record in enumerate(records, 1):
         try:

@@ -6,7 +6,7 @@ The kinds of keys (`keytype`), with the other fields of each key, and the meanin
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
     DELETE_SUBJECT  subject               every version up to `version` was soft-deleted
     CLEAR_SUBJECT   subject               its soft-deleted versions were deleted permanently
-    NOOP            -                     nothing; in our dump `maxId`, the highest id ever assigned
+    NOOP            -                     nothing; our dumps add `maxId`, the highest id ever used
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def line(record: Record) -> str:
 
 
 def key_text(record: Record) -> str:
-    """Returns the key in the form that a `_schemas` topic has."""
+    """Returns the key as a `_schemas` topic stores it: as JSON text."""
     return _text(record.key)
 
 
 def value_text(record: Record) -> str | None:
-    """Returns the value in the form that a `_schemas` topic has."""
+    """Returns the value as a `_schemas` topic stores it: as JSON text; None for a tombstone."""
     return None if record.value is None else _text(record.value)
 
 
@@ -75,7 +75,9 @@ def read_lines(lines: Iterable[str]) -> Iterator[Record]:
 
 
 def record(key: str | bytes | None, value: str | bytes | None, where: str) -> Record:
-    """Reads a topic's record. Raises `DumpRefused` with a message that begins with `where`."""
+    """Returns the record with this key and value, which come from a topic or from the console
+    consumer's output. If they are no record of a `_schemas` topic, raises `DumpRefused` with a
+    message that begins with `where`."""
     if key is None:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
     return _record(_json(key, where, "key"), _json_or_none(value, where), where)

@@ -29,7 +29,8 @@ Tell = Callable[[int, int], None]
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Reads everything that the registry lists. Raises the client's errors.
+    """Returns everything that the registry lists. `tell`: is called after each step of reading.
+    Raises the client's errors.
 
     The first request also lists deleted versions; the second request lists only live versions. If a
     version is added or deleted between the two requests, the result follows the second answer. The
@@ -95,8 +96,9 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to its value before this restore. If the mode was already IMPORT before this
-    restore, an interrupted restore had set it. In this case, removes the mode."""
+    """Sets the mode of `scope` (a subject, or None for all subjects) back to `before`, its value
+    before this restore. If `before` is IMPORT, an earlier restore that was interrupted had set this
+    mode. In this case, removes the mode."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -117,7 +119,7 @@ def _reset_mode(client: RegistryAdministration, subject: str) -> None:
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:
-    """Uses an id once, so that the registry assigns only higher ids afterwards."""
+    """Uses the id `highest_id` once, so that the registry assigns only higher ids afterwards."""
     schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
     client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
     client.delete_subject(RESERVED_SUBJECT)
@@ -129,7 +131,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # the registry returns this global mode instead of the subject's own
+        return  # READONLY_OVERRIDE is set for all subjects, and hides the subject's own mode
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -30,8 +30,9 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore. The order of the fields is the order of the steps. After the step
-    `reserve`, the registry never assigns the id `reserve` or a lower id to another schema."""
+    """The steps of a restore. The order of the fields is the order of the steps. The field
+    `reserve` is an id: after this step, the registry never assigns this id or a lower id to a new
+    schema."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -46,8 +47,8 @@ class Steps:
 
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
-    """Returns the steps from `there` (the registry) to `wanted` (the dump). Raises `DumpRefused`
-    with the number of all conflicts."""
+    """Returns the steps from `there` (the registry) to `wanted` (the dump). If an id or a version
+    has different schemas in the two, raises `DumpRefused` with the number of all such conflicts."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])

@@ -36,9 +36,9 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed schema, which was made from the records of a log that fit the log's format.
-    `lines`: the number of records that were read. `fitting`: how many of these records fit the
-    format."""
+    """A proposed schema, made from those records of a log that fit the log's format. `lines`: the
+    number of records that were read. `fitting`: how many of these records fit the format.
+    """
 
     schema: dict[str, Any]
     format: Format
@@ -97,7 +97,8 @@ class _Count:
         self.unfit: Counter[str] = Counter()
 
     def read(self, lines: Iterable[bytes], made: LineReader) -> None:
-        """Merges every line that is a record. Blank lines are no records."""
+        """Splits each line into values with `made`, and merges the types of these values. Blank
+        lines and headers are not counted as records."""
         for line in lines:
             if not line.strip():
                 continue

@@ -20,16 +20,19 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def avro_name(text: str) -> str:
-    """Returns a valid name that is similar to `text`. Replaces each character that a name must not
-    have by `_`, and puts `_` before a leading digit."""
+    """Returns a valid name that is similar to `text`. Replaces each character that is not allowed
+    in a name by `_`, and puts `_` before a leading digit.
+    """
     made = _NO_NAME.sub("_", text)
     return made if made and not made[0].isdigit() else f"_{made}"
 
 
 def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns a valid name for each text. The names differ even if upper and lower case count as
-    equal, and none is `reserved`. The first text that is such a name stays unchanged. A reserved
-    name loses its leading `_`, so `@timestamp` becomes `timestamp`."""
+    equal, and no name is `reserved`. A text that is already a valid name and not reserved stays
+    unchanged; of several such texts that differ only in case, only the first stays unchanged. A
+    reserved name loses its leading `_`, so `@timestamp` becomes `timestamp`.
+    """
     texts = [*texts]
     first: dict[str, str] = {}
     for text in texts:

@@ -20,16 +20,17 @@ class Registry(Protocol):
     """An object that answers requests: the store, or the store's memory."""
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Returns the answer to `question`. Raises refusals."""
+        """Returns the result of `question`, which gets the present state. Raises refusals."""
 
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Makes the decision, and writes its change into the log. Then returns the answer of the
-        decision. Raises refusals.
+        """Calls `decide` with the present state, writes the change of the resulting decision into
+        the log, and then returns the answer of this decision. Raises a refusal if the request is
+        not allowed.
 
-        `ahead` does slow work before the decision, so that other writers need not wait for this
-        work.
+        `ahead` is called before `decide`, for slow work, while other requests can still write to
+        the log.
         """
 
 

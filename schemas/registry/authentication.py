@@ -27,8 +27,9 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Passes on requests with a user's password to the application, and answers 401 to all
-    others."""
+    """Passes requests with a user's name and password on to the application. Answers all other
+    requests with 401.
+    """
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app

@@ -102,8 +102,8 @@ def encode(entry: LoggedChange) -> bytes:
 
 
 def decode(content: bytes, number: int) -> LoggedChange:
-    """Reads the entry with this number. Raises `StateRefused` if this version of the program cannot
-    read the entry."""
+    """Returns the entry that a node contains. number: the entry's number, for the error message.
+    Raises `StateRefused` if this version of the program cannot read the entry."""
     try:
         document = json.loads(content)
         read = _READERS[document["change"]]

@@ -62,7 +62,8 @@ class Hash:
 
     @classmethod
     def read(cls, text: str) -> Hash:
-        """Reads the text of a hash. Raises ValueError."""
+        """Returns the hash that this text describes (see the module's docstring). Raises ValueError
+        for any other text."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise ValueError(text)

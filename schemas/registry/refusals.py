@@ -39,7 +39,8 @@ def version_not_found(version: int | str) -> Refusal:
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """The refusal if no schema has this id, or if the subject does not have the schema."""
+    """The refusal if no schema has this id. Without an id, the refusal if the subject does not have
+    the schema in the request."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 

@@ -118,7 +118,7 @@ class RegistryState:
 
     def ids_of_guid(self, guid: str) -> list[int]:
         """Returns the ids of the schema with this guid in ascending order, but only ids that a
-        version uses. Raises `NotFound`."""
+        version uses. Raises `NotFound` if there are none."""
         found = [each for each in self._guids.get(guid.lower(), ()) if self._uses.get(each)]
         if not found:
             raise schema_not_found(guid)
@@ -149,7 +149,7 @@ class RegistryState:
         self, name: str, subject: str, version: int | None, *, deleted: bool = False
     ) -> Reference:
         """Returns a reference to a version. If `version` is None, the reference is to the latest
-        version. Raises `NotFound`."""
+        version. Raises `NotFound` if the subject has no such version."""
         try:
             found = self.version(subject, version, deleted=deleted)
         except NotFound:
@@ -186,7 +186,7 @@ class RegistryState:
 
     def version(self, subject: str, version: int | None, *, deleted: bool = False) -> Version:
         """Returns the version with this number. If `version` is None, returns the latest version.
-        Raises `NotFound`."""
+        Raises `NotFound` if the subject has no such version."""
         found = self.versions(subject, deleted=deleted)
         if version is None:
             return found[-1]

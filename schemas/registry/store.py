@@ -123,7 +123,7 @@ class Store:
         self._follower.start()
 
     def close(self) -> None:
-        """Ends the follower."""
+        """Ends the thread that follows the log."""
         self._closed = True
         self._wake.set()
         self._follower.join()
@@ -207,7 +207,8 @@ class Store:
             raise store_away("ZooKeeper is away")
 
     def _refresh(self) -> None:
-        """Reads all entries that ZooKeeper's leader has. Raises a 503 if they cannot be read."""
+        """Reads all entries that ZooKeeper's leader has. If they cannot be read, raises the refusal
+        with status 503."""
         with self._asking_the_log():
             self._entries.sync()
             self._catch_up()
@@ -215,12 +216,12 @@ class Store:
     @contextlib.contextmanager
     def _asking_the_log(self) -> Iterator[None]:
         """Waits a limited time for `_log_lock`, and holds the lock during the `with` block. Raises
-        a 503 if the log does not answer."""
+        the refusal with status 503 if the lock stays taken, or if the log cannot be read."""
         self._refuse_if_away()
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
         try:
-            self._refuse_if_away()  # ZooKeeper may have become unreachable meanwhile
+            self._refuse_if_away()  # ZooKeeper may have become unreachable during the wait
             yield
         except (Unreachable, StateRefused) as error:
             _log.warning("registry_log_failed", reason=str(error), entries=self._read)
@@ -250,7 +251,7 @@ class Store:
         entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
-        self._entries.sync()  # a server that lags behind may not have the last entry
+        self._entries.sync()  # our ZooKeeper server may lag behind, without the last entry
         if self._entries.read(self._read, 1) != [self._last]:
             self._failed = StateRefused(
                 f"Entry {self._read} of the registry's log is not the one that was read: "

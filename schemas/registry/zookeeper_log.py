@@ -22,8 +22,9 @@ ANSWER_WITHIN_S: Final = 10.0
 
 
 class ZookeeperLog:
-    """May be used from several threads. The coordinator belongs to the caller, who has to close
-    it."""
+    """The log in ZooKeeper. Several threads may use this object. The caller owns the coordinator,
+    and has to close it.
+    """
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -87,7 +88,7 @@ class ZookeeperLog:
 
 
 def _nobody() -> None:
-    """Stands in for `wake` before the first call of `watch`, and does nothing."""
+    """Does nothing. Used as `wake` before the first call of `watch`."""
 
 
 def _answer(pending: Any) -> Any:

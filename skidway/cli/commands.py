@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
-from skidway import extras
+from skidway import extras, lean_arrow
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError, UsageError
 
 GROUP = "skidway.commands"
 OUR_PACKAGE = "skidway"
 
 NOUNS: dict[str, tuple[str, str]] = {
-    # maps each noun to the extra that it needs, and to its help text
+    # maps each noun to the extra (the optional packages) that it needs, and to its help text
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
@@ -61,14 +61,14 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit status: 0, 1, 2, 3, 65 or 78. The status is 70 after a bug
-    in Skidway, 130 after Ctrl-C, and 141 if the reader of the output has ended."""
+    in Skidway, 130 after Ctrl-C, and 141 if the program that reads the output has ended."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_outputs()
     try:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # if both outputs go to one file, the error comes last
+        _flush_output()  # so that, if both outputs go to one file, the error comes last
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -102,7 +102,8 @@ def _open_closed_outputs() -> None:
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """Runs the command, then flushes the output. The flush may raise an error, too."""
+    """Runs the command, then flushes the output. Returns the exit status. The flush raises an error
+    if the output cannot be written."""
     status = _run(arguments)
     sys.stdout.flush()
     return status
@@ -124,8 +125,8 @@ def _flush_output() -> None:
 
 def _forget_output() -> None:
     """Sends the rest of the output to /dev/null, because the output's reader (such as head or less)
-    has ended, or because the disk is full. Without this function, Python's flush at exit would
-    fail, too.
+    has ended, or because the disk is full. Otherwise the flush that Python itself does at exit
+    would raise a second error.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -144,6 +145,7 @@ def _run(arguments: list[str]) -> int:
         hint = f"; did you mean '{near[0]}'?" if near else "; `skidway --help` lists them"
         sys.stderr.write(f"skidway: no such command: '{noun}'{hint}\n")
         return 2
+    lean_arrow.leave_out()
     try:
         parser, noun_parser = _parsers(commands[noun])
         args, unknown = parser.parse_known_args(arguments)

@@ -1,10 +1,11 @@
-"""`skidway completion bash|zsh`: what the shell needs to complete `skidway NOUN VERB --OPTION`.
+"""`skidway completion bash|zsh`: prints a script that lets the shell complete `skidway` commands.
 
     source <(skidway completion bash)        # in ~/.bashrc, or into a file of bash-completion
     source <(skidway completion zsh)         # in ~/.zshrc, after compinit
 
-The script lists the nouns, verbs and options of the installed Skidway, so completing a word starts
-no program. A noun whose packages are not installed is completed without its verbs.
+The script lists the nouns, verbs and options of the installed Skidway, so the shell starts no
+program to complete a word. If the packages of a noun are not installed, the script does not list
+the noun's verbs.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Yields the parser's own command and each of its subcommands, each with the words that may
-    follow it."""
+    """Yields the parser's own command, and then each of its subcommands, each together with the
+    words that may follow it."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
     for action in parser._actions:  # argparse has no public list of actions

@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding]) -> str:
-    """Returns one line for each finding, each followed by the finding's advice, and a summary at
+    """Returns one line for each finding, with the finding's advice below the line, and a summary at
     the end.
     """
     width = max(len(finding.name) for finding in findings)
@@ -50,8 +50,8 @@ def render(findings: list[Finding]) -> str:
 
 
 def _sum(findings: list[Finding]) -> str:
-    """Returns the programs that can run here, and the programs that are not installed and so were
-    not checked."""
+    """Returns the summary: the programs that can run here, and the programs that were not checked
+    because they are not installed."""
     parts = [finding for finding in findings if finding.name.startswith(PART)]
     absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
     if not absent:

@@ -12,8 +12,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """Parses a time as parse_moment does, but refuses times before 1970. These times are negative
-    numbers, and for a broker -1 means the log end and -2 means the log start.
+    """Parses a time as parse_moment does, but refuses times before 1970. Times before 1970 are
+    negative numbers, and a broker understands -1 as the log end and -2 as the log start.
     """
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
@@ -22,8 +22,8 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
-    """Returns the time in ms since 1970, negative before 1970. A text without a time zone is UTC.
-    Raises UsageError, which names the option."""
+    """Returns the time in ms since 1970; the number is negative for times before 1970. A text
+    without a time zone is UTC. Raises UsageError, which names the option."""
     try:
         ago = _span(text)
         if ago is not None:

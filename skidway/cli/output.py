@@ -26,7 +26,8 @@ def print_json(document: Any) -> None:
 
 
 def print_good(words: str, *, as_json: bool) -> int:
-    """Prints that a configuration is good, and what it contains. Returns the exit status."""
+    """Prints that a configuration is good, and what it contains (`words`). Returns the exit status
+    0."""
     if as_json:
         print_json({"ok": True, "says": words})
     else:
@@ -103,7 +104,8 @@ class Progress:
 
 
 def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: bool = True) -> str:
-    """Returns one line of progress; if the total is not known, the line shows only the count."""
+    """Returns one line of progress. If the total is not known (0), the line shows only how much is
+    done."""
     if total <= 0:
         return f"{what}  {done:,}  {note}".rstrip()
     filled = min(20, 20 * done // total)

@@ -17,7 +17,8 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
-    """Prints the plan (with --json to standard error) and returns whether to carry it out.
+    """Prints the plan (`rows`), asks the user unless an option already says yes, and returns
+    whether the command is to carry out the plan. With --json, prints the plan to standard error.
 
     Raises `UsageError` if the user must be asked but standard input is no terminal.
     """

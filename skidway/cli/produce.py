@@ -170,7 +170,8 @@ class Sender:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
 
     def summary(self) -> str:
-        """Returns a sentence that says how many lines were acknowledged, refused or neither."""
+        """Returns a sentence that says how many lines were acknowledged, how many were refused, and
+        how many were neither."""
         words = f"{self.acknowledged:,} lines acknowledged in {self._topic}"
         if self.refused:
             words += f", {self.refused:,} refused: {self.first_refusal}"

@@ -6,9 +6,9 @@
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
-If several columns of a row are set, the leftmost is used. SKIDWAY_PROFILE names another file; if
-the variable is empty, no profile is read. Services (`run`, `drain`, `load`) have their own
-configuration and ignore the profile.
+If a setting has a value in several columns, the value in the leftmost column is used.
+SKIDWAY_PROFILE names another file; if the variable is empty, no profile is read. Services (`run`,
+`drain`, `load`) have their own configuration and ignore the profile.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def read(environment: Mapping[str, str] = os.environ) -> Profile:
 
 
 def _path(environment: Mapping[str, str]) -> Path | None:
-    """Returns the profile's file. A file named by SKIDWAY_PROFILE must exist; the default file may
-    be missing.
+    """Returns the path of the profile, or None if no profile is read. A file named by
+    SKIDWAY_PROFILE must exist; the default file may be missing.
     """
     named = environment.get(FILE)
     if named is not None:

@@ -35,7 +35,7 @@ SOURCES = {
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster, dynamic",
     "DEFAULT_CONFIG": "default",
 }
-"""The words that `describe` prints for the source of a setting."""
+"""For each source of a setting's value (Kafka's ConfigSource), the words that `describe` prints."""
 
 
 def register(subparsers: Any) -> None:
@@ -83,8 +83,8 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """Parses a count. The protocol sends a count as a signed 32-bit number; -1 means the broker's
-    default."""
+    """Parses a number of partitions or replicas. The protocol sends this number as a signed 32-bit
+    integer; -1 means the broker's default."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")
@@ -142,8 +142,8 @@ def _delete(args: argparse.Namespace) -> int:
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
     """Returns one row for each topic that would be deleted. The column `offsets` has the number of
-    offsets between log start and log end, summed over all partitions. It is None if this number is
-    unknown.
+    offsets between log start and log end, summed over all partitions. The column is None if this
+    number is unknown.
     """
     found = client.metadata(names).topics
     rows = []
@@ -255,8 +255,8 @@ def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
 
 
 def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
-    """Returns bytes and log directory of each partition, by broker, or None if a broker does not
-    answer."""
+    """Returns, for each pair (broker id, partition), the partition's bytes and its log directory.
+    Returns None if a broker does not answer."""
     found = {}
     for broker in client.metadata(()).brokers.values():
         try:

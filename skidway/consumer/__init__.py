@@ -27,11 +27,12 @@ Reading order:
     administration  groups seen from outside: list, describe, reset
 
 There is no master. Every member registers (`ids`), reads who else is registered, and computes the
-same assignment. A member reads a partition only while the partition's owner node (`owners`) names
-that member. A rebalance does not stop the members: partitions that keep their owner are read
-without a break. A member releases a partition and commits its offset in one transaction. A member
-claims a partition as soon as a watch reports that the old owner node is gone. If members compute
-different assignments for a moment, the owner nodes decide who reads a partition.
+assignment. All members compute the same assignment. A member reads a partition only while the
+partition's owner node (`owners`) names that member. A rebalance does not stop the members:
+partitions that keep their owner are read without a break. A member releases a partition and commits
+its offset in one transaction. A member claims a partition as soon as a watch reports that the old
+owner node is gone. If members compute different assignments for a moment, the owner nodes decide
+who reads a partition.
 
 Three rules keep a partition from having two readers:
 
@@ -44,9 +45,10 @@ Three rules keep a partition from having two readers:
   session timeout ago (`lease`). A program that was stopped for longer than this time asks ZooKeeper
   again before it hands out the next record.
 
-Delivery is at least once. A record counts as done when the application asks for the next one, and
-only done records are committed. So after a kill, the record that the application was working on and
-the uncommitted records are delivered again. An orderly change of owners delivers no record twice.
+Delivery is at least once. A record counts as done when the application asks for the next record,
+and only the offsets of done records are committed. So after a kill, the record that the application
+was working on and the uncommitted records are delivered again. An orderly change of owners delivers
+no record twice.
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for

@@ -51,7 +51,8 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """The number of records between the committed offset and the log end."""
+        """The number of offsets between the committed offset and the log end; None if one of the
+        two is unknown."""
         if self.committed_offset is None or self.log_end_offset is None:
             return None
         return max(self.log_end_offset - self.committed_offset, 0)
@@ -59,8 +60,8 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be set. `before` is the offset that was committed before the
-    change; None if no offset was committed.
+    """The new committed offset of a partition: already stored, or only planned. `before` is the
+    offset that was committed before the change; None if no offset was committed.
     """
 
     topic: str
@@ -127,9 +128,10 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets. If members are active, raises SkidwayError and changes nothing.
+        """Sets committed offsets, and returns the changes. With `dry_run`, only returns the
+        changes. If members are active, raises SkidwayError and changes nothing.
 
-        During the reset the partitions' owner nodes belong to this method, so that no member begins
+        During the reset, this method owns the owner nodes of the partitions. So no member can begin
         to read at the old offsets.
         """
         active = self.active(group)
@@ -160,7 +162,7 @@ class Groups:
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
         """Returns the offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If all
-        records are older than that time, the offset is the log end."""
+        records are older than the given time, the offset is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]
@@ -170,8 +172,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """Maps each of the partitions to `offset`. Raises UsageError if that offset lies outside
-        the log of a partition."""
+        """Returns a dict that maps each of the partitions to `offset`. Raises UsageError if that
+        offset lies outside the log of a partition."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:
@@ -183,8 +185,8 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """Returns the chosen partitions. If `topics` is empty, all topics of the group are
-        chosen."""
+        """Returns the partitions with the numbers in `partitions` (all partitions if this is empty)
+        of the given topics. If `topics` is empty, uses all topics of the group."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

@@ -37,8 +37,8 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch, without the records before offset `reading.handed`. A control
-    batch has no records.
+    """The records of one batch, without the records that the application already has (those before
+    offset `reading.handed`). A control batch has no records.
     """
 
     __slots__ = ("_batch", "end", "reading")
@@ -64,7 +64,7 @@ class Chunk:
 
     def table(self) -> pa.RecordBatch | None:
         """Returns the records as columns (`SCHEMA`), from offset `reading.handed` on, or None if
-        there are none."""
+        there are no such records."""
         batch, first = self._batch, self._rest()
         count = len(batch.offsets) - first
         if count == 0:

@@ -39,7 +39,8 @@ class Consumer:
     For several threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
-    not answer at the start. Later the consumer waits until they answer.
+    not answer at the start. If brokers or ZooKeeper do not answer later, the consumer waits until
+    they answer.
     """
 
     def __init__(
@@ -75,8 +76,8 @@ class Consumer:
                 raise
 
     def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
-        """Makes streams that share the partitions of this member. Iterate each stream on its own
-        thread.
+        """Makes, and returns, streams that share the partitions of this member. Iterate each stream
+        on its own thread.
 
         A partition is read by one stream of one member at a time. Call this method at most once per
         consumer. The consumer must have been created without topics. Source: the 2011 Kafka paper,

@@ -6,7 +6,8 @@ node of the partition's next reader. So every transaction first writes a token o
 member's registration node. This write requires that the node still has the version that the member
 last read or wrote. For each version, only one transaction can succeed. If the token of a
 transaction without an answer is in the node, the transaction has happened. Otherwise the
-transaction has not happened yet; after the node's version has changed, it cannot happen any more.
+transaction has not happened yet. After the node's version has changed, the transaction can never
+happen.
 
 This module does no I/O. The streams of one consumer share the registration. Only the stream
 that holds `lock` may use the registration.
@@ -46,8 +47,8 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """Notes that a transaction succeeded. Earlier transactions without an answer did not
-        happen, and never will."""
+        """Notes that a transaction succeeded. So earlier transactions without an answer have not
+        happened, and can never happen."""
         self.version += 1
         self._unanswered.clear()
 
@@ -59,7 +60,8 @@ class Guard:
 
     def found(self, data: bytes, version: int) -> None:
         """Processes the node's content and version, which were read again because the known version
-        was out of date."""
+        was out of date. The token in the content shows which transaction without an answer has
+        happened."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)

@@ -1,10 +1,11 @@
 """Computes how long a consumer can rely on its session with ZooKeeper.
 
 ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
-answered request proves that the session lives for one timeout after the request was sent, no matter
-how late the answer came. The lease, the time for which the session is relied on, lasts three
-quarters of the session timeout. The last quarter is a margin, for two reasons: a follower of the
-ensemble reports to its leader up to half a tick later, and clocks run at different speeds.
+answered request proves that the session exists until one session timeout after the request was
+sent, no matter how late the answer came. The lease, the time for which the session is relied on,
+lasts three quarters of the session timeout. The last quarter is a margin, for two reasons. A
+follower of the ensemble tells its leader up to half a tick late that it has heard from the client.
+And clocks run at different speeds.
 
 This module reads no clock: its callers pass times (monotonic seconds).
 """
@@ -35,7 +36,8 @@ class Lease:
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Returns whether it is certain that nobody else can own this member's partitions."""
+        """Returns whether the lease has not ended at `now`, so that certainly nobody else owns this
+        member's partitions."""
         return now < self.until
 
     @property

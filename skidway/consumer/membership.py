@@ -121,8 +121,8 @@ class Membership:
         return True
 
     def next_step(self, now: float) -> Step | None:
-        """Returns the step to do now. Releases come first, because another reader waits for
-        them."""
+        """Returns the step to do now, or None if nothing is due. Releases come first, because other
+        readers wait for the released partitions."""
         if self._reader is None:
             return None
         # A partition stays in `_leaving` until it is released, even if it is assigned to this
@@ -145,13 +145,13 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
-        """Notes that another reader still owns the partition. A watch reports when the owner node
-        is gone."""
+        """Notes that a claim failed because another reader still owns the partition. A watch
+        reports when the owner node is gone."""
         self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())
 
     def vacated(self, tp: TopicPartition, now: float) -> None:
-        """Notes that the partition's owner node has changed or is gone."""
+        """Notes the report of a watch that a partition's owner node has changed or is gone."""
         if tp in self._again_at and tp not in self.owned:
             self._again_at[tp] = now
 

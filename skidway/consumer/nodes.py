@@ -27,15 +27,15 @@ BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
 """The highest number of streams of one consumer. If another program registers a consumer with more
-streams for a topic, that consumer is treated as if it did not subscribe to the topic.
+streams for a topic, Skidway treats this consumer as if it did not subscribe to the topic.
 """
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
 
 def check_group(group: str) -> str:
-    """Checks the name of a group. Raises UsageError for a name that a ZooKeeper path could contain
-    only in encoded form."""
+    """Checks the name of a group, and returns it. Raises UsageError for a name that a ZooKeeper
+    path could contain only in encoded form."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
             f"{group!r} cannot name a group: letters, digits, '.', '_' and '-', at most 249"
@@ -71,7 +71,8 @@ def offset_document(offset: int) -> bytes:
 
 
 def read_offset(data: bytes) -> int | None:
-    """Returns the offset in a node: a decimal number, with or without a JSON document after it."""
+    """Returns the offset in a node's content: a decimal number, with or without a JSON document
+    after it. Returns None for other content."""
     found = split_offset(data)
     return None if found is None else found[0]
 

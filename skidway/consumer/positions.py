@@ -22,7 +22,8 @@ class NoOffset(KafkaError):
 def beginning(
     client: Client, registry: GroupRegistry, tp: TopicPartition, partitions: int, reset: OffsetReset
 ) -> tuple[int, int | None]:
-    """Returns the offset to begin at, and the committed offset or None.
+    """Returns the offset at which the reader begins, and the committed offset (None if there is
+    none).
 
     Raises NoOffset, KafkaError, and Unreachable if the broker or ZooKeeper does not answer.
     """

@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only records of
-partitions that it can prove to own (`holds`).
+All work is done on the caller's thread, in calls of `holds` and `take`. A reader hands out records
+of a partition only while it can prove that it owns the partition (`holds`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StreamReader:
         fetcher: Fetcher | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """The new reader owns the client, and closes it in `close`."""
+        """The new reader owns the client: the reader's `close` closes the client."""
         self._registration = registration
         self._settings = settings
         self.clock = registration.clock
@@ -84,14 +84,14 @@ class StreamReader:
 
     @property
     def is_clear(self) -> bool:
-        """Whether records may be handed out and no step is due. Any thread may read this
-        property."""
+        """Whether records may be handed out and no work for the group (such as a claim) is due. Any
+        thread may read this property."""
         now = self.clock.monotonic()
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Does the group work that is due, for example claims a partition. Then returns whether
-        records may be handed out now."""
+        """Does the work for the group that is due now; for example, claims a partition. Then
+        returns whether records may be handed out now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
         return self.clock.monotonic() < self._registration.until
@@ -167,7 +167,7 @@ class StreamReader:
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
         """Handles a position that is before the log start (because of retention) or after the log
-        end (because of data loss)."""
+        end (because of data loss): continues at the offset that `auto.offset.reset` chooses."""
         if error.tp not in self.readings:
             return
         to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))

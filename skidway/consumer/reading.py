@@ -38,5 +38,6 @@ class Reading:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether `finished` differs from `committed`, in either direction (after a seek back)."""
+        """Whether `finished` differs from `committed`. After a seek to an earlier offset,
+        `finished` may be less than `committed`."""
         return self.finished != self.committed

@@ -96,7 +96,8 @@ class Registration:
         session_timeout_s: float,
         clock: Clock,
     ) -> None:
-        """The new registration owns the coordinator, and closes it in `close`."""
+        """The new registration owns the coordinator: the registration's `close` closes the
+        coordinator."""
         self.clock = clock
         self.group = group
         self.guard: Guard | None = None
@@ -160,9 +161,10 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers the consumer under a new name. The present session may still own nodes of a
-        lost name, for which other members wait. In this case, ends the session first, and returns
-        None.
+        """Registers the consumer under a new name. If the present session still owns nodes of an
+        earlier name, whose registration was lost, other members wait until these nodes are gone. In
+        this case, this method only ends the session, so that ZooKeeper removes the nodes, and
+        returns None.
 
         If an earlier attempt to register had no answer, the name of that attempt may exist in
         ZooKeeper. This method removes that name before it tries a new name.
@@ -190,8 +192,8 @@ class Registration:
         return guard
 
     def confirm(self) -> bool:
-        """Asks ZooKeeper whether the registration exists. Raises Unreachable if ZooKeeper
-        does not answer."""
+        """Asks ZooKeeper whether the registration exists, waits for the answer, and returns it.
+        Raises Unreachable if ZooKeeper does not answer."""
         name, asked_at = self.name, self.clock.monotonic()
         if name is None:
             return False
@@ -213,8 +215,8 @@ class Registration:
         self._coordinator.ask(path, lambda found: self._on_answer(name, asked_at, found))
 
     def lost(self, name: str) -> None:
-        """Notes that a registration is gone: every stream stops at once. The next `ensure` makes a
-        new registration.
+        """Notes that the registration `name` is gone: every stream stops at once. The next `ensure`
+        makes a new registration.
         """
         with self._lock:
             if self.name != name:

@@ -74,10 +74,10 @@ class GroupRegistry:
         """Registers a consumer. Raises GroupCoordinated if members of the group coordinate through
         a broker.
 
-        The transaction also checks the broker's record of the group, and writes to the parent node
-        of the registrations. When a broker stores members of the group, the broker checks that this
-        parent node is unchanged. So if a consumer registers while a broker stores members, only one
-        of these two writes succeeds.
+        The transaction that creates the registration also checks the broker's record of the group,
+        and writes to the parent node of the registrations. When a broker stores members of the
+        group, the broker checks that this parent node is unchanged. So if a consumer registers
+        while a broker stores members, only one of these two writes succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):
@@ -96,8 +96,8 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Returns operations that make a transaction fail if a broker has members of the group when
-        the transaction runs. Raises GroupCoordinated if a broker already has members."""
+        """Returns operations that make a transaction fail if a broker coordinates members of the
+        group when the transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
         if found is None:  # create, then delete: succeeds only if the record does not exist
@@ -137,8 +137,8 @@ class GroupRegistry:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Creates the owner node. If another reader owns the partition, watches the owner node and
-        returns False."""
+        """Creates the owner node, and returns True. If another reader owns the partition, watches
+        the owner node and returns False."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
             refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
@@ -167,8 +167,8 @@ class GroupRegistry:
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: commits nothing) and removes the owner node.
 
-        Call this method again until there is an answer; the release happens only once. If others
-        have removed the owner node, nothing is written.
+        If there is no answer, call this method again; the release happens only once. If others have
+        removed the owner node, nothing is written.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
@@ -184,7 +184,7 @@ class GroupRegistry:
                 raise Fenced(f"a partition of group {self._group} is not ours any more")
 
     def offset(self, tp: TopicPartition) -> int | None:
-        """Returns the committed offset, or None if there is none."""
+        """Returns the committed offset, or None if no offset is committed."""
         found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
         if found is None:
             return None
@@ -192,8 +192,8 @@ class GroupRegistry:
         return nodes.read_offset(found.data)
 
     def began_with(self, topic: str, partitions: int) -> int | None:
-        """Returns how many partitions the topic had when the group first read it, as recorded at
-        that time.
+        """Returns how many partitions the topic had when the group first read it. If the group
+        reads the topic for the first time, records `partitions` and returns it.
 
         Returns None if the group has offsets of the topic but did not record that number.
         """

@@ -2,8 +2,8 @@
 commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
-`turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
-that is no longer live.
+`turn`. The module `reader` fetches records and hands them out. It must not hand out records of a
+`Reading` that is no longer live.
 """
 
 from __future__ import annotations
@@ -147,8 +147,9 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Returns whether this reader is registered and ZooKeeper answers. If the lease is over,
-        asks ZooKeeper."""
+        """Registers this reader if it is not registered. Returns whether it is registered; while
+        ZooKeeper does not answer, returns False. If the lease is over, first waits until ZooKeeper
+        says whether the registration still exists."""
         registration = self._registration
         if not registration.is_connected:
             return False
@@ -240,8 +241,8 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                # Commit soon: after a restart without a committed offset, "latest" could skip
-                # records.
+                # The start position is committed soon, because after a restart without a committed
+                # offset, "latest" could skip records.
                 self._commit_at = now
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)

@@ -25,7 +25,8 @@ class NotOwned(SkidwayError):
     """The stream's reader does not own the partition now: another reader owns it, or will own it
     soon.
 
-    Records that were read here and not committed are delivered again, to the other reader.
+    The records that this stream has read, but whose offsets were not committed, are delivered again
+    to the other reader.
     """
 
 
@@ -96,7 +97,7 @@ class Stream:
         return found
 
     def commit(self) -> None:
-        """Commits all records that were handed out, including the last one.
+        """Commits all records that were handed out, including the last record.
 
         Raises NotOwned if a partition has another owner or the session has ended. Raises
         Unreachable if ZooKeeper does not answer.
@@ -127,7 +128,8 @@ class Stream:
         return self._owned(tp).handed
 
     def committed(self, tp: TopicPartition) -> int | None:
-        """Returns the committed offset of a partition that this stream reads. Raises NotOwned."""
+        """Returns the committed offset of a partition that this stream reads, or None if no offset
+        is committed. Raises NotOwned."""
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -203,10 +205,11 @@ class Stream:
         return record
 
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
-        """Returns the batch that is being handed out, if it still may be handed out.
+        """Returns the batch that is being handed out, or None if there is none or it may no longer
+        be handed out.
 
-        If `may_turn` is False, this method does no work in the group, for example claims no
-        partition. If such work is due, the method returns None.
+        If `may_turn` is False, this method does no work for the group, such as claiming a
+        partition. If work for the group is due, the method then returns None.
         """
         chunk = self._chunk
         if chunk is None or self._closing:

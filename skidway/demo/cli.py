@@ -75,8 +75,8 @@ def keep_kind(folder: Path, kind: str) -> None:
     in the folder.
 
     The two kinds tail different files. If both ran in one folder, the agent would no longer tail
-    the files of the first demo. It would have to report as lost all bytes that were appended to
-    these files after the first demo.
+    the files of the first demo. All bytes that were appended to these files after the first demo
+    would count as lost.
     """
     note = folder / "kind"
     if not note.exists():

@@ -8,7 +8,7 @@ The steps are:
     cut-off  writes down the size up to which each file counts; the agent reads no further
     drain    waits until the ledger says what happened to every byte (see `DONE` and `UNDONE`), and
              the mirror has caught up
-    load     loads everything that is left
+    load     loads all records that are not loaded yet
     verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
 
@@ -74,9 +74,9 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """The number of bytes by fate (`DONE` and `UNDONE`). Lost and uncertain bytes are counted
-        in all files. Bytes with other fates are counted only in the files that were tailed in this
-        run."""
+        """The number of bytes for each fate. A fate says what happened to a byte (see `DONE` and
+        `UNDONE`). Lost and uncertain bytes are counted in all files. Bytes with other fates are
+        counted only in the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -87,8 +87,8 @@ class DemoOutcome:
 
     @property
     def unaccounted(self) -> dict[Path, int]:
-        """Bytes of the tailed files, up to the cut-off, that the agent's ledger does not account
-        for."""
+        """For each tailed file, the number of bytes up to the cut-off that the agent's ledger does
+        not account for. Leaves out files for which this number is 0."""
         done = settled(self.ledger, DONE)
         left = {
             path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()
@@ -118,8 +118,8 @@ class DemoOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the counts of all tiers agree, the recount agrees with them, every byte is
-        accounted for, every line is a row, and no kill lost anything."""
+        """Whether the counts of all tiers and of the recount are the same, the ledger accounts for
+        every byte, every line is a row, and nothing was lost because of a kill."""
         return (
             self.counts_balance
             and self.recount_agrees
@@ -204,7 +204,8 @@ class Demo:
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
-        """Stops the agent. Writes down for every file the size up to which it is to be read."""
+        """Stops the agent. Writes down for every file the size up to which the agent is to read the
+        file."""
         self.supervisor.stop("agent")
         read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
         self.outcome.sizes = {
@@ -298,7 +299,7 @@ class Demo:
             raise
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Returns the agent's account of every file: how many bytes have which fate."""
+        """Returns the agent's ledger: for every file, how many of its bytes have each fate."""
         config = str(self.site.config("agent"))
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
@@ -340,7 +341,7 @@ class Demo:
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 
     def _begun(self) -> bool:
-        """Returns whether the mirror has records, so that a load has something to do and starts
+        """Returns whether the mirror has records. If so, a load has records to read, and so starts
         Spark."""
         topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
         return any(self.watermarks(OFFLINE, topics).values())

@@ -1,8 +1,8 @@
 """Makes a sentence for each kill -9: what the program was doing, and what was lost.
 
 This module does no I/O. `Kill.lost` says how much was lost in the kill, and is 0 if nothing was
-lost. It counts bytes for the agent, acknowledged records for the broker, skipped records for the
-counter, and skipped or repeated offsets for the loader.
+lost. The unit of `Kill.lost` is bytes for the agent, acknowledged records for the broker, skipped
+records for the counter, and skipped or repeated offsets for the loader.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Kill:
 
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """`killed` is the agent's state on disk after the kill. `now` is the agent's state when the
-    agent has caught up."""
+    """Describes a kill of the agent. `killed` is the agent's state on disk after the kill. `now` is
+    its state once it has sent the interrupted bytes."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "
@@ -51,8 +51,8 @@ def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
 
 
 def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: float) -> Kill:
-    """`killed` is the agent's state when the broker was killed. `log_ends` are the broker's log
-    ends after its restart."""
+    """Describes a kill of the broker. `killed` is the agent's state at the time of the kill.
+    `log_ends` are the broker's log ends after its restart."""
     acknowledged = killed.acknowledged_offsets
     flying = sum(killed.in_flight.values())
     missing = sum(max(last + 1 - log_ends.get(tp, 0), 0) for tp, last in acknowledged.items())
@@ -68,8 +68,8 @@ def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: f
 
 
 def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: float) -> Kill:
-    """`ends` are the broker's log ends at the time of the kill. `now` is the counter's state once
-    the counter has reached these log ends."""
+    """Describes a kill of the counter. `ends` are the broker's log ends at the time of the kill.
+    `now` is the counter's state once the counter has reached these log ends."""
     waiting = sum(max(end - killed.next_offsets.get(tp, 0), 0) for tp, end in ends.items())
     done = sum(killed.next_offsets.values())
     met = f"{done:,} records were counted for good, {waiting:,} were not"
@@ -82,9 +82,9 @@ def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: 
 def of_loader(
     staged: Mapping[str, int], committed: Offsets, began: Offsets, rows: int, seconds: float
 ) -> Kill:
-    """`staged` is the number of records, by topic, that the killed loader was loading. `committed`
-    are the end offsets in the manifests after the kill. `began` are the offsets at which the next
-    load began."""
+    """Describes a kill of the loader. `staged` is the number of records, by topic, that the killed
+    loader was loading. `committed` are the end offsets in the manifests after the kill. `began` are
+    the offsets at which the next load began."""
     met = f"it was loading {sum(staged.values()):,} records of {len(staged)} topics"
     wrong = sum(abs(first - committed.get(tp, 0)) for tp, first in began.items())
     where = "at the very offsets where the last manifest ends" if not wrong else "ELSEWHERE"

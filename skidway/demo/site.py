@@ -44,8 +44,8 @@ DEFAULT_PORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The size of the audit's time buckets, and how soon the audit closes and judges them. The
-    times are seconds in the demo and in tests, and minutes in production."""
+    """The size of the audit's time buckets, and how soon the audit closes and judges the buckets.
+    These times are seconds in the demo and in tests, and minutes in production."""
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000
@@ -209,7 +209,8 @@ class Site:
 
 
 def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
-    """Reserves for each name its default port, or the next free port above it.
+    """Reserves for each name its default port, or the next free port above it. Returns the ports by
+    name.
 
     Raises SkidwayError when all PORTS_TRIED ports are in use.
     """

@@ -157,9 +157,9 @@ def path_of(text: str) -> Path:
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """Returns the size up to which the agent is to read a file. If nobody writes to the file,
-    returns the file's full size. Otherwise returns the position of the end of the file's last whole
-    line."""
+    """Returns the size up to which the agent is to read a file. If the file was not written to for
+    `at_rest_s` seconds, returns its full size. Otherwise returns the position of the end of its
+    last whole line."""
     stamp = path.stat()
     if time.time() - stamp.st_mtime > at_rest_s:
         return stamp.st_size

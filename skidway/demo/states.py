@@ -33,13 +33,14 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What the agent did with the bytes of some topics, and which bytes it is about to send. The
-    agent notes those bytes in an intent, and stores the intent before it sends the bytes.
+    """What the agent did with the bytes of some topics, and which bytes the agent is about to send.
+    Before the agent sends bytes, it stores an intent that notes these bytes.
 
     `acknowledged`, `set_apart` (rejected or filtered), `lost` and `uncertain` are numbers of bytes.
-    `intents` is the number of intents. `positions` maps each file id to the byte up to which the
-    file is done. `promised` maps each file id to the byte at which the file's last intent ends.
-    `acknowledged_offsets` has the last acknowledged offset of each partition.
+    `intents` is the number of intents. `positions` maps each file id to the agent's checkpoint in
+    the file: the agent need not read the bytes before this position again. `promised` maps each
+    file id to the byte at which the file's last intent ends. `acknowledged_offsets` has the last
+    acknowledged offset of each partition.
     """
 
     acknowledged: int = 0
@@ -58,21 +59,23 @@ class AgentState:
         return {file: size for file, size in found.items() if size > 0}
 
     def has_passed(self, promised: Mapping[int, int]) -> bool:
-        """Returns whether the checkpoint has passed all of these byte positions."""
+        """Returns whether the agent's checkpoint has reached or passed, in each file, the byte
+        position in `promised`."""
         return all(self.positions.get(file, 0) >= end for file, end in promised.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """The state after a counter's last transaction. A new epoch means that the counter started
-    over."""
+    """The state after a counter's last transaction. A new epoch means that the counter began again
+    with an empty state."""
 
     epoch: int = 0
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """Returns the agent's state, read from its state.dir. Only bytes of `topics` are added up."""
+    """Returns the agent's state, read from its state.dir. The numbers of bytes in it count only the
+    bytes of `topics`."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()

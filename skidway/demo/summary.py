@@ -51,7 +51,7 @@ def show_addresses(site: Site) -> None:
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row per source topic. A row has the sums of the counts in all time buckets of the
-    topic. Its verdict is "complete", or the verdict of a bucket that is not complete."""
+    topic. The row's verdict is "complete", or the verdict of a bucket that is not complete."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(
@@ -81,7 +81,8 @@ def bytes_sentence(outcome: DemoOutcome) -> str:
 
 
 def lines_sentence(outcome: DemoOutcome) -> str:
-    """Returns a sentence that compares the lines that the writer wrote with the rows."""
+    """Returns a sentence that compares the number of lines that the writer wrote with the number of
+    rows."""
     lines = sum(tally.lines for tally in outcome.written.values())
     rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
     repeats = sum(

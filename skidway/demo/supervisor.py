@@ -1,9 +1,9 @@
 """The demo's programs as child processes.
 
 Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
-then stops the programs one by one. If the demo is killed, the kernel kills each program, too
-(PR_SET_PDEATHSIG). When a program ends, the demo kills every process that is left in the program's
-session.
+then stops the programs one by one. If the demo itself is killed, the kernel kills all its programs
+(PR_SET_PDEATHSIG). When a program ends, the demo kills every process that still runs in the
+program's session.
 
 The handler of SIGINT, SIGTERM and SIGHUP only notes the signal. Every wait checks for a noted
 signal and raises Stopped, so that no program is left half started or half stopped. After a second
@@ -114,8 +114,8 @@ class Supervisor:
             time.sleep(LOOK_EVERY_S)
 
     def check(self, but: str = "") -> None:
-        """Raises ProgramFailed when a program has ended unexpectedly. Raises Stopped after a
-        signal."""
+        """Raises ProgramFailed if a program other than `but` has ended unexpectedly. Raises Stopped
+        after a signal."""
         if self._signals:
             raise Stopped(self._signals[0])
         for name, process in self._running.items():
@@ -123,7 +123,8 @@ class Supervisor:
                 raise self.failed(name, process.returncode)
 
     def failed(self, name: str, status: int) -> ProgramFailed:
-        """Returns the error for a program that ended, with the last part of its standard error."""
+        """Returns the error for a program that has ended with `status`. Its text includes the last
+        part of the program's standard error."""
         path = self.errors(name)
         said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")

@@ -52,7 +52,8 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """Takes a sample. `records` has the number of records in each tier after the agent."""
+        """Adds a sample, and returns the present state of each tier. `records` has the number of
+        records in each tier after the agent."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,
@@ -83,8 +84,8 @@ class Tiers:
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """Returns the lines of the live table. `away` has a word (such as "killed") for each tier whose
-    program is down."""
+    """Returns the lines of the live table. `away` maps each tier whose program is down to a word,
+    such as "killed"."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""

@@ -2,9 +2,10 @@
 
 The writer writes all the time. When the first records arrive, a load begins. While Spark is
 starting, the agent, the broker and the counter are killed one after the other, each while it is
-processing data. The loader is killed while it loads. A killed program is started again at once. A
-kill is over when the interrupted work is done: the agent's checkpoint has passed the interrupted
-bytes, the counter has counted the records, or the next load has ended.
+processing data. The loader is killed while its load runs on Spark. A killed program is started
+again at once. The demo counts a kill as over when the interrupted work is done: the agent's
+checkpoint has passed the interrupted bytes, the counter has counted the records, or the next load
+has ended.
 """
 
 from __future__ import annotations
@@ -254,8 +255,9 @@ class Trial(Demo):
         return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets have been loaded so far, according to the manifests. `_filled`
-        adds the rows that later loads of this demo commit (`_committed`).
+        """Notes how many offsets have been loaded so far, according to the manifests (`loaded`).
+        The live table shows this number plus the rows that later loads of this demo commit
+        (`_committed`).
         """
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)

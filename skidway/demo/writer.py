@@ -6,7 +6,7 @@ The writer appends to FOLDER/<stream>/<stream>.log. When that file is large enou
 <stream>.log.1. The earlier <stream>.log.1 becomes .2, and so on, as with logrotate. The writer
 spreads LINES evenly over SECONDS, then writes AFTERWARDS_PER_S lines per second until SIGTERM. It
 writes only whole lines. If a killed writer left part of a line, the next writer ends that line.
-Such a line is counted as a torn line, not as a line.
+Such a line counts as a torn line, and does not count as a line.
 
 FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
 every start the writer counts the lines and bytes in the log files again. It takes the number of
@@ -188,7 +188,7 @@ class Writer:
 
 
 def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """Returns the number of lines that are due after `elapsed_s`."""
+    """Returns how many lines the writer must have written `elapsed_s` seconds after its start."""
     if elapsed_s < seconds:
         return int(lines * elapsed_s / seconds)
     return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)

@@ -20,9 +20,8 @@ The CRC does not cover base offset and leader epoch. So brokers and mirrors writ
 in place without a new CRC, and never decode the records. This module imports neither numpy nor
 pyarrow; `skidway.kafka.columns` handles the records.
 
-The bytes that are read here come from outside: damaged bytes raise `CorruptBatch` and no other
-error.
-Source: KIP-98, and Kafka's message format documentation.
+The bytes that this module reads come from outside: damaged bytes raise `CorruptBatch` and no other
+error. Source: KIP-98, and Kafka's message format documentation.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole batch, including the first 12, which `length` does not count."""
+        """Bytes of the whole batch, including the first 12 bytes, which `length` does not count."""
         return self.length + LENGTH_END
 
     @property
@@ -164,7 +163,7 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """Returns the header in 61 bytes, without any check, for callers that check every field
+    """Returns the header at a position, without any check, for callers that check every field
     themselves."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 
@@ -189,8 +188,9 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
     """Raises CorruptBatch if the batch at a position is not whole, has an impossible count, or has
     a wrong CRC.
 
-    A batch may have fewer records than last offset delta + 1, because of compaction. For batches
-    from producers a broker also demands count == last_offset_delta + 1, and at least one record.
+    A batch may have fewer records than last offset delta + 1, because of compaction. This function
+    allows such a batch. From a producer, a broker accepts only batches with count ==
+    last_offset_delta + 1 and at least one record.
     """
     if header.size_bytes > len(view) - at:
         raise CorruptBatch(f"a batch of {header.size_bytes} bytes has only {len(view) - at} left")

@@ -38,10 +38,10 @@ class UnpackedBatch:
 class UnpackedRun:
     """Several batches after `unpack`. payload: their records, one batch after the other.
 
-    All other fields are columns with one row for each batch. sizes: the bytes of its records.
-    counts: the number of its records. append_time: whether each of its records has the time
-    max_timestamp. The fields of headers have the names that `BatchHeader` gives them. A run has no
-    batch without records.
+    All other fields are columns with one row for each batch. sizes: the number of bytes of the
+    batch's records. counts: the number of the batch's records. append_time: whether each of the
+    batch's records has the timestamp max_timestamp. The fields of headers have the names that
+    `BatchHeader` gives them. A run has no batch without records.
     """
 
     payload: Readable
@@ -55,8 +55,8 @@ class UnpackedRun:
 
 
 def joined(batches: Sequence[UnpackedBatch]) -> UnpackedRun:
-    """Returns the batches that have records as one run. Raises ValueError if the batches have 2 GiB
-    or more together."""
+    """Returns one run of those batches that have records. Raises ValueError if the batches have 2
+    GiB or more together."""
     filled = [batch for batch in batches if batch.count]
     sizes = [len(batch.payload) for batch in filled]
     if sum(sizes) > ARROW_BYTES_MAX:
@@ -76,8 +76,8 @@ def joined(batches: Sequence[UnpackedBatch]) -> UnpackedRun:
 
 
 def unpack(raw: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> UnpackedBatch:
-    """Checks and decompresses one whole batch, from any producer. Does not look at the records.
-    Keeps no reference to `raw`.
+    """Checks one whole batch, from any producer, and returns it decompressed. Does not look at the
+    records. Keeps no reference to `raw`.
 
     Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """

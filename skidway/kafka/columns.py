@@ -60,7 +60,8 @@ __all__ = [
 
 TOGETHER_BYTES: Final = 1 << 20
 """Readers collect batches until they have about this many uncompressed bytes, and pass them to one
-call of `decode_batches`. The columns of more bytes would not fit into the processor's cache."""
+call of `decode_batches`. If readers collected more bytes, the columns would not fit into the
+processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ def encode(
     keys: pa.BinaryArray | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> EncodedBatch:
-    """Encodes all rows as one batch. Keys may be null, and values, too, if they are an array.
-    Encoding the same rows again produces the same bytes.
+    """Encodes all rows as one batch. Keys may be null. If `values` is an Arrow array, values may be
+    null, too. Encoding the same rows again produces the same bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
     there are no rows, if the columns have different lengths, or if the batch has 2 GiB or more.
@@ -134,14 +135,15 @@ def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
     (one or two records each), this function takes far less time than a call of `decode` for each
     batch.
 
-    Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds out which), and
-    ValueError if the batches have 2 GiB or more together.
+    Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds the damaged
+    batch), and ValueError if the batches have 2 GiB or more together.
     """
     return _decoded(parse(joined(batches)), with_headers=False)
 
 
 def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
-    """Decodes everything but keys and values. Raises what `decode_batches` raises."""
+    """Decodes the records without their keys and values. Raises the same errors as
+    `decode_batches`."""
     return decode_run(joined(batches))
 
 
@@ -153,7 +155,8 @@ def decode_run(run: UnpackedRun) -> HeaderColumns:
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:
     """Returns the origin of the batch's last record without decoding the records; None if this
-    record does not end with an origin. All records of an agent's batch have the agent's origin."""
+    record does not end with an origin. In a batch that an agent has sent, the origins of all
+    records name this agent."""
     if not batch.count or batch.payload[-ORIGIN.itemsize : -ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
     return origin.unpack(batch.payload[-ORIGIN_BYTES:])
@@ -161,7 +164,7 @@ def last_origin(batch: UnpackedBatch) -> Origin | None:
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
     """Returns how many batches, counted from the first, can be decoded, and what is wrong with the
-    next batch.
+    batch after them (None if all can be decoded).
     """
     for count, batch in enumerate(batches):
         try:
@@ -184,10 +187,11 @@ def _decoded(parsed: Parsed, *, with_headers: bool) -> DecodedRecords:
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Divides rows into batches. Returns the end index of each batch.
+    """Divides rows into batches. value_sizes: the bytes of each row's value and key together.
+    Returns the end index of each batch.
 
     An encoded batch has at most `limit_bytes` (with header, before compression). The exception is a
-    single row that is too large by itself. Each size must include the row's key.
+    batch of a single row that is larger than this.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

@@ -67,8 +67,8 @@ def decompress(
 ) -> Readable:
     """Returns the data as it was before compression. For `Codec.NONE`, this is `data` itself.
 
-    scratch: memory that this function may overwrite. With it, small lz4 data needs no fresh memory
-    from the kernel. This function never returns a view of `scratch`.
+    scratch: memory that this function may overwrite. With `scratch`, the decompression of small lz4
+    data needs no fresh memory from the kernel. This function never returns a view of `scratch`.
 
     Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
     longer than `limit_bytes`.
@@ -95,8 +95,9 @@ def decompress(
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Decompresses Zstandard frames. If the first frame states a plausible size, the buffer gets
-    exactly that size. Otherwise `_decompress_reserved` reserves the buffer."""
+    """Decompresses Zstandard frames. If the first frame states a plausible size of its content,
+    decompresses into a buffer of exactly this size. If there is no such size, or it is wrong, calls
+    `_decompress_reserved`."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -104,12 +105,13 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
             if cramjam.zstd.decompress_into(data, buffer) == size:
                 return buffer
         except cramjam.DecompressionError:
-            pass  # several frames, or damaged data; the call below finds out
+            pass  # several frames, or damaged data; the call below finds out which
     return _decompress_reserved(cramjam.zstd, data, limit_bytes, limit_bytes)
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """Returns the content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
+    """Returns the content size in the first frame's header, or None if the header states no size
+    (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]
@@ -123,8 +125,9 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 
 def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
-    """Decompresses lz4 frames in `scratch`. Returns None if they are damaged, or larger than
-    `scratch`: `_decompress_reserved` finds out which."""
+    """Decompresses lz4 frames into `scratch`. Returns None if the frames are damaged or do not fit
+    into `scratch`; then the caller calls `_decompress_reserved`, which finds out which of the two
+    is the case."""
     if scratch is None or len(scratch) > limit_bytes:
         return None
     try:
@@ -135,9 +138,9 @@ def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | Non
 
 
 def _decompress_member(data: Readable, limit_bytes: int) -> bytes | None:
-    """Decompresses a gzip stream of one member, as nearly all are. Returns None if the data is
-    anything else, or too large: `_decompress_reserved` finds out what it is. zlib needs a third of
-    the time that cramjam needs for a small stream."""
+    """Decompresses a gzip stream of one member with zlib. Nearly all gzip streams have one member,
+    and for a small stream zlib needs a third of the time that cramjam needs. Returns None for all
+    other data, and if the result is too large; then the caller calls `_decompress_reserved`."""
     if limit_bytes < 1:  # zlib takes 0 for no limit
         return None
     stream = zlib.decompressobj(_GZIP_WINDOW)

@@ -89,7 +89,8 @@ def refusal(text: str) -> str | None:
 
 
 def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
-    """Returns the known gaps and `gap`. A gap that is inside another gap is left out."""
+    """Returns the gaps in `known` together with `gap`, but leaves out each gap that lies inside
+    another gap."""
     gaps = list(known)
     if any(_within(gap, each) for each in gaps):
         return gaps

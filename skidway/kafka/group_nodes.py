@@ -22,7 +22,7 @@ _OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(\{.*)?\Z", re.DOTALL)
 
 
 def group_path(group: str) -> str:
-    """Returns the root of a group's nodes."""
+    """Returns the path of the node below which all nodes of a group are."""
     name = quote(group, safe="")
     return f"{CONSUMERS}/{name.replace('.', '%2E') if name in ('.', '..') else name}"
 
@@ -33,37 +33,39 @@ def group_of(name: str) -> str:
 
 
 def record_path(group: str) -> str:
-    """Returns the node with generation and members of a group that a broker coordinates."""
+    """Returns the path of the node with generation and members of a group that a broker
+    coordinates."""
     return f"{group_path(group)}/group"
 
 
 def ids_path(group: str) -> str:
-    """Returns the parent node of the registrations of consumers that coordinate through
-    ZooKeeper."""
+    """Returns the path of the node below which the registrations of consumers are that coordinate
+    through ZooKeeper."""
     return f"{group_path(group)}/ids"
 
 
 def owners_path(group: str) -> str:
-    """Returns the parent node of the owner nodes of all topics."""
+    """Returns the path of the node below which the owner nodes of all the group's topics are."""
     return f"{group_path(group)}/owners"
 
 
 def offsets_path(group: str) -> str:
-    """Returns the parent node of the offsets of all topics."""
+    """Returns the path of the node below which the group's committed offsets of all topics are."""
     return f"{group_path(group)}/offsets"
 
 
 def topic_offsets_path(group: str, topic: str) -> str:
-    """Returns the parent node of the offsets of one topic."""
+    """Returns the path of the node below which the group's committed offsets of one topic are."""
     return f"{offsets_path(group)}/{topic}"
 
 
 def offset_path(group: str, tp: TopicPartition) -> str:
-    """Returns the node of a partition's committed offset."""
+    """Returns the path of the node with the group's committed offset in a partition."""
     return f"{topic_offsets_path(group, tp.topic)}/{tp.partition}"
 
 
 def split_offset(data: bytes) -> tuple[int, bytes] | None:
-    """Returns the offset in an offset node, and the JSON after it (empty if there is none)."""
+    """Returns the offset in an offset node's content, and the JSON after it (empty if there is
+    none). Returns None for content without an offset."""
     found = _OFFSET.match(data)
     return None if found is None else (int(found[1]), found[2] or b"")

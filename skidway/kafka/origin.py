@@ -8,8 +8,8 @@ Header key `origin`, value 28 bytes, big-endian:
     length      u32   bytes, including the line terminator
 
 If a line is sent again, it has the same origin as before. So programs that read the records
-recognize repeats (docs/delivery.md). If a header has this key but its value has another
-length, no agent wrote the header, and the header is ignored.
+recognize records that come twice (docs/delivery.md). If a header has this key but its value has
+another length, no agent wrote the header, and the header is ignored.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The partition of a key. It is computed as Kafka's own clients compute it, so that the same key
-goes to the same partition from any client.
+"""Computes the partition of a key as Kafka's own clients do, so that Skidway's and Kafka's clients
+send the same key to the same partition.
 
 The hash has two implementations on purpose, one for a single key and one for a column of keys; a
 property test checks that their results are equal. In a measurement with keys of 8 to 36 bytes, the

@@ -2,7 +2,7 @@
 
     record = length  attributes  ...  headers
 
-Each record begins where the previous one ends. A record of our agents has one header at its end,
+Each record begins where the previous record ends. A record of our agents has one header at its end,
 named `origin`. If every record of the batches ends with this header, this module finds the headers
 by their first bytes. It then compares the result with the length fields: each record must end where
 the next record begins. If a record has no such header, or the comparison fails, a loop uses the
@@ -23,16 +23,16 @@ _ORIGIN_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
 
 
 def record_bounds(data: Bytes, run: UnpackedRun) -> tuple[Int64s, Int64s]:
-    """Returns for every record the position after the record, and the position after the record's
-    length field. `data` are the bytes of the run's payload."""
+    """Returns two columns with a value for every record: the position after the record, and the
+    position after the record's length field. `data` are the bytes of the run's payload."""
     ends = _ends_by_origins(data, run)
     if ends is not None:
         try:
             length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
-            if (at + length == ends).all():  # so each record begins where the previous one ends
+            if (at + length == ends).all():  # each record ends where the next record begins
                 return ends, at
         except (IndexError, CorruptBatch):
-            pass  # some bytes look like an origin header but are none, so use the lengths
+            pass  # bytes that look like an origin header are not one, so use the lengths
     ends = _ends_by_lengths(run)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():
@@ -77,7 +77,8 @@ def _ends_by_lengths(run: UnpackedRun) -> Int64s:
 
 
 def _add_ends(payload: bytes, count: int, begin: int, ends: list[int]) -> None:
-    """Adds the positions after the records of one batch, whose first record is at `begin`."""
+    """Adds to `ends` the position after each of the `count` records of one batch, whose first
+    record is at `begin`."""
     at = 0
     found = ends.append
     for _ in range(count):
@@ -109,10 +110,11 @@ def _long_record_end(payload: bytes, at: int) -> int:
 
 
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
-    """Returns zigzag varints at many positions, and the positions after them.
+    """Returns the zigzag varints at the positions `at`, and the positions after them.
 
-    Raises IndexError if a varint lies outside of the data or is its last byte (a record never ends
-    with one of these varints), and CorruptBatch if a varint is too long.
+    Raises IndexError if a varint lies outside of the data or begins at the last byte of the data.
+    (No record ends with a varint that this function reads.) Raises CorruptBatch if a varint is too
+    long.
     """
     pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
     found = _SHORT_VARINTS[pairs[at]]
@@ -139,8 +141,8 @@ def _long_varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int6
 
 
 def _short_varints() -> npt.NDArray[np.int32]:
-    """For every pair of bytes, the varint with which it begins: 4 * number + bytes; 0 if the varint
-    has more than two bytes."""
+    """Returns, for every pair of bytes, the varint with which the pair begins, as 4 * (number) +
+    (size in bytes). The result is 0 if the varint has more than two bytes."""
     pairs = np.arange(1 << 16, dtype=np.int32)
     one, two = pairs & 128 == 0, pairs & 0x8080 == 128
     number = (pairs & 127) | np.where(two, pairs >> 8 << 7, 0)

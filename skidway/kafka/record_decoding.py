@@ -53,8 +53,8 @@ class Parsed:
 
 
 def parse(run: UnpackedRun) -> Parsed:
-    """Finds all fields in these batches. Raises CorruptBatch if the records of a batch are
-    damaged."""
+    """Finds the positions and sizes of all fields in the records of these batches. Raises
+    CorruptBatch if the records of a batch are damaged."""
     if not len(run.counts):
         return _nothing()
     try:
@@ -143,8 +143,8 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
 
 
 def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
-    """Returns the origins of all records. The headers of record i are between the positions `at[i]`
-    and `ends[i]`."""
+    """Returns the origins of all records (None if no record has one), and for each record whether
+    it has an origin. The headers of record i are between the positions `at[i]` and `ends[i]`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
     if ours.all():
@@ -172,8 +172,8 @@ def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | Non
 
 
 def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
-    """Returns the four columns of the headers that begin at these positions, and whether each of
-    them is an origin. Each header has 37 bytes."""
+    """Returns the four columns of the headers that begin at these positions, and for each header
+    whether it is an origin. Each header has 37 bytes."""
     if not len(at):
         return np.zeros((4, 0), np.int64), np.zeros(0, np.bool_)
     size = len(payload)
@@ -190,7 +190,8 @@ def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _read_headers(payload: Readable, at: int, end: int) -> origin.Origin | None:
-    """Reads a record's headers one by one. Returns the last valid origin; None if there is none."""
+    """Reads a record's headers one by one. Returns the last valid origin, or None if the record has
+    no valid origin."""
     found = None
     for key, value in headers_in(payload, at, end):
         if key == origin.ORIGIN_HEADER and value is not None:

@@ -1,8 +1,8 @@
 """Encodes columns as a batch's records, without a Python object per record.
 
-The varints of all records, and other short bytes beside them, are written into a matrix with one
-row for each record. The used bytes of each row are then cut out. Arrow joins these bytes with the
-record's key, value and headers.
+The varints of all records, and the constant bytes next to them (such as the attributes), are
+written into a matrix with one row for each record. The used bytes of each row are then cut out.
+Arrow joins these bytes with the record's key, value and headers.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def records_of(
 
 @dataclass(frozen=True, slots=True)
 class _Varints:
-    """Numbers that become varints. sizes: the bytes of each varint. width: the largest size."""
+    """Numbers that become varints. sizes: how many bytes each varint has. width: the largest of
+    these sizes."""
 
     numbers: UInt64s
     sizes: Int64s
@@ -112,8 +113,8 @@ class _Varints:
         return cls(numbers, sizes, max(-(-bits // 7), 1))
 
     def write(self, matrix: Bytes) -> None:
-        """Writes each number into its row, seven bits per byte, low bits first. A byte's top bit
-        says that another byte follows."""
+        """Writes each number into its row of the matrix, seven bits per byte, low bits first. A
+        byte's top bit says that another byte follows."""
         rest = self.numbers
         for k in range(self.width - 1):
             low = (rest & np.uint64(0x7F)).astype(np.uint8)

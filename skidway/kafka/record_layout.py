@@ -68,7 +68,7 @@ class Pieces:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all values, and some more for the bounds of the columns' elements."""
+        """The number of bytes of all values, plus those of the columns' offsets."""
         total: int = sum(column.nbytes for column in self.columns)
         return len(self.front) * len(self) + total
 
@@ -81,7 +81,7 @@ class Pieces:
         return sizes
 
     def take(self, rows: slice | Int64s) -> Pieces:
-        """The values of some of the rows."""
+        """Returns the values of some of the rows."""
         if isinstance(rows, slice):
             return Pieces(self.front, tuple(column[rows] for column in self.columns))
         indices = pa.array(rows)

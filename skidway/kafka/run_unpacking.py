@@ -1,11 +1,13 @@
 """Checks and decompresses many batches at once, for readers of small batches.
 
-The checks of `batch_unpacking` cost a few microseconds for each batch, as much as dozens of
-records. This module reads the headers of all batches as columns, and compares whole columns. It
-decompresses frames of Zstandard together, because a new decoder costs more than a small batch.
+The checks of `batch_unpacking` take a few microseconds for each batch, as long as decoding dozens
+of records. This module reads the headers of all batches as columns, and compares whole columns. It
+decompresses frames of Zstandard together, because making a decoder takes longer than decompressing
+a small batch.
 
-It only takes batches that are surely sound, and stops before any other batch. The caller then
-passes that batch to `unpack`, which takes it or says what is wrong with it.
+This module takes only batches that are certainly sound, and stops before the first other batch. The
+caller then passes that batch to `unpack`, which either accepts the batch or says what is wrong with
+it.
 """
 
 from __future__ import annotations
@@ -63,8 +65,9 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The first batches of those that `unpack_run` was given. headers: of all taken batches. run:
-    those of the taken batches that have records. The run's payload may be in the workspace."""
+    """The batches that one call of `unpack_run` has checked and decompressed, from the first of the
+    given batches on. headers: the headers of all these batches. run: those of these batches that
+    have records. The run's payload may be in the workspace."""
 
     headers: Headers
     run: UnpackedRun
@@ -83,11 +86,12 @@ class Workspace:
 
 
 def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
-    """Checks and decompresses the first of these batches of one partition. Stops before the first
-    batch that is not surely sound, or that does not begin where the batch before it ends, and after
-    the first batch with which the records have `limit_bytes` or more. So it may take no batch.
+    """Checks and decompresses batches of one partition, from the first batch on. Stops before a
+    batch that is not certainly sound, or that does not begin where the batch before it ends. Also
+    stops after the batch with which all records together have `limit_bytes` or more. If the first
+    batch is not certainly sound, the result has no batch.
 
-    What it returns is valid until the next call with the same workspace.
+    The result is valid until the next call with the same workspace.
     """
     heads = b"".join([raw[:HEADER_BYTES] for raw in raws])
     if len(heads) < HEADER_BYTES * len(raws):  # a batch is not even a header
@@ -102,7 +106,7 @@ def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -
     rows = np.flatnonzero(filled[:sound])
     bodies = _Bodies(headers[rows], packed, sizes[rows])
     payload, sizes = _decompress_all(bodies, limit_bytes, space)
-    if len(sizes) < len(rows):  # the first batch that was not decompressed ends what is taken
+    if len(sizes) < len(rows):  # take only batches before the first batch that was not decompressed
         sound, rows = int(rows[len(sizes)]), rows[: len(sizes)]
     return Taken(headers[:sound], _as_run(headers[rows], payload, sizes))
 
@@ -118,13 +122,14 @@ class _Bodies:
 
 
 class _Output:
-    """The records of batches, one after the other, in the workspace while they fit."""
+    """The decompressed records of batches, one after the other. They are in the workspace as long
+    as they fit into it."""
 
     def __init__(self, space: Workspace) -> None:
         self._buffer, self._used = space.unpacked, 0
 
     def room(self, size: int) -> memoryview:
-        """Memory for the next `size` bytes."""
+        """Returns memory for the next `size` bytes of decompressed records."""
         at, end = self._used, self._used + size
         if end > len(self._buffer):
             larger = bytearray(max(end, 2 * len(self._buffer)))
@@ -134,7 +139,7 @@ class _Output:
         return memoryview(self._buffer)[at:end]
 
     def drop(self, size: int) -> None:
-        """Takes the last `size` bytes back."""
+        """Removes the last `size` bytes."""
         self._used -= size
 
     def payload(self) -> memoryview:
@@ -153,7 +158,7 @@ def _whole_headers(raws: Sequence[memoryview]) -> int:
 
 def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
     """For each batch, whether its header passes the checks of `read_header`, `check` and `unpack`
-    (but for the CRC). packed_sizes: the bytes after each header."""
+    (except the check of the CRC). packed_sizes: the bytes after each header."""
     delta = headers["last_offset_delta"].astype(np.int64)
     base = headers["base_offset"].astype(np.int64)
     count, attributes = headers["count"], headers["attributes"]
@@ -168,7 +173,8 @@ def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
 
 
 def _follows(headers: Headers) -> Bools:
-    """For each batch, whether it begins where the batch before it ends; true for the first."""
+    """For each batch, whether it begins where the batch before it ends; True for the first
+    batch."""
     base = headers["base_offset"].astype(np.int64)
     follows = np.ones(len(headers), np.bool_)
     follows[1:] = base[1:] == base[:-1] + headers["last_offset_delta"][:-1] + 1
@@ -202,7 +208,9 @@ def _copy_bodies(
 def _decompress_all(
     bodies: _Bodies, limit_bytes: int, space: Workspace
 ) -> tuple[memoryview, Int64s]:
-    """Returns the records of the first batches, and the size of each batch's records."""
+    """Decompresses batches, from the first one on, until the records together have `limit_bytes`.
+    Stops before the first batch that is damaged. Returns the records, and the size of each batch's
+    records."""
     codecs = bodies.headers["attributes"] & CODEC_MASK
     ends = np.cumsum(bodies.sizes)
     known = _known_sizes(bodies, codecs, ends)
@@ -244,8 +252,9 @@ def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
 
 
 def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
-    """The sizes of the first batches, up to the first batch with which they have `limit_bytes` or
-    more. Ends before a batch that has more records than its bytes can be."""
+    """Returns the sizes of the first batches, up to the batch with which the sum of the sizes
+    reaches `limit_bytes`. Stops earlier, before a batch that claims more records than its bytes can
+    contain."""
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), limit_bytes)) + 1]
     return sizes[: _first_false(counts[: len(sizes)] <= sizes // RECORD_BYTES_MIN)]
 
@@ -253,7 +262,8 @@ def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
 def _decompress_known(
     codec: Codec, packed: memoryview, packed_sizes: Int64s, sizes: Int64s, output: _Output
 ) -> bool:
-    """Decompresses as many batches as there are sizes. Returns whether all of them are sound."""
+    """Decompresses the first batches, as many as there are `sizes`. Returns whether all of these
+    batches are sound."""
     size = int(sizes.sum())
     packed = packed[: int(packed_sizes[: len(sizes)].sum())]
     room = output.room(size)
@@ -274,8 +284,9 @@ def _decompress_each(
     output: _Output,
     scratch: bytearray,
 ) -> Int64s:
-    """Decompresses one batch after the other, up to `limit_bytes`. Stops before the first batch
-    that is damaged; `unpack` will say what is wrong with it. Returns the sizes."""
+    """Decompresses one batch after the other, until the records together have `limit_bytes`. Stops
+    before the first batch that is damaged; `unpack` will say what is wrong with it. Returns the
+    size of the records of each decompressed batch."""
     found: list[int] = []
     at = 0
     for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):

@@ -1,7 +1,8 @@
 """Decompresses many frames of Zstandard with one decoder (RFC 8878, section 3.1.1).
 
-A new decoder costs about 10 us, and a small frame a tenth of that. Frames in a row are one stream,
-so a single decoder can read them. The sizes that the frames state divide its output.
+Making a decoder takes about 10 us, and decompressing a small frame takes a tenth of this time.
+Frames that follow one another are one stream, so a single decoder can decompress all of them. The
+sizes that the frames state then divide the decoder's output.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _BLOCKS_MAX = 64  # a frame of more blocks (8 MiB) is decompressed by itself
 
 
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
-    """The sizes of contents that frames state. Piece i is packed[starts[i]:ends[i]]. Its size is -1
-    if the piece is not exactly one frame with a plausible size and without a dictionary: then it
-    must be decompressed by itself."""
+    """Returns the content sizes that frames state. Piece i is packed[starts[i]:ends[i]]. The size
+    is -1 if the piece is not exactly one frame with a plausible size and without a dictionary. Such
+    a piece must be decompressed by itself."""
     padded = np.zeros(len(packed) + _HEAD_BYTES_MAX, np.uint8)
     padded[: len(packed)] = packed
     words = np.ndarray(len(packed) + _HEAD_BYTES_MAX - 7, "<u8", padded, strides=(1,))
@@ -44,8 +45,8 @@ def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
 
 
 def decompress_into(frames: memoryview, room: memoryview) -> bool:
-    """Decompresses frames that follow one another. Returns whether they are sound and fill the room
-    exactly."""
+    """Decompresses frames that follow one another. Returns whether the frames are sound and their
+    contents fill `room` exactly."""
     try:
         written: int = cramjam.zstd.decompress_into(frames, room)
     except cramjam.DecompressionError:
@@ -54,7 +55,8 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
-    """Whether the blocks of each frame, from `at` on, end where the frame's blocks should end."""
+    """For each frame, whether its blocks, which begin at the position in `at`, end exactly at the
+    position in `ends`."""
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)
     at = at.copy()

@@ -44,8 +44,8 @@ class Messages(NamedTuple):
 
 class _Run(NamedTuple):
     """Consecutive messages in a batch that come from one sending (the messages of one `send`).
-    `first` is the index of the first of these messages in the sending, and `start` is its index in
-    the batch."""
+    `first` is the index of the first of these messages in the sending, and `start` is the same
+    message's index in the batch."""
 
     sending: Sending
     first: int
@@ -73,7 +73,8 @@ class PendingBatch:
     def extend(
         self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
     ) -> None:
-        """Adds messages `start` to `end` of a sending. `size_bytes` is the sum of their sizes."""
+        """Adds the messages with the indexes `start` to `end` (excluded) of a sending. `size_bytes`
+        is the sum of their sizes."""
         keys, count = messages.keys, end - start
         self._runs.append(_Run(sending, start, len(self.values), count))
         self.keys += [None] * count if keys is None else keys[start:end]
@@ -108,7 +109,8 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """Notes that the broker has the batch. Returns the sendings that are complete now."""
+        """Notes that the broker has the batch. Returns the sendings of which every message is now
+        delivered or failed."""
         return [
             run.sending
             for run in self._runs
@@ -121,8 +123,8 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Notes that the batch will not be delivered. Returns the sendings that are complete
-        now."""
+        """Notes that the batch will not be delivered. Returns the sendings of which every message
+        is now delivered or failed."""
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 
@@ -141,7 +143,8 @@ class Accumulator:
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
     def begin(self, tp: TopicPartition, now: float) -> None:
-        """Begins a batch. The partition's previous batch is treated as full."""
+        """Begins a batch of a partition. From now on the partition's previous batch gets no more
+        messages, as if it were full."""
         before = self._open.pop(tp, None)
         if before is not None:
             self._full.append(before)
@@ -156,8 +159,8 @@ class Accumulator:
         size_bytes: int,
         sending: Sending,
     ) -> None:
-        """Adds messages `start` to `end` of a sending to the open batch. `size_bytes` is the sum of
-        their sizes."""
+        """Adds the messages with the indexes `start` to `end` (excluded) of a sending to the
+        partition's open batch. `size_bytes` is the sum of their sizes."""
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
@@ -181,7 +184,7 @@ class Accumulator:
         return float("inf") if first is None else first.opened_at + self._linger_s
 
     def drain(self) -> list[PendingBatch]:
-        """Removes all batches without sending them."""
+        """Removes all batches without sending them. Returns them."""
         return list(self.take(0.0, everything=True))
 
 

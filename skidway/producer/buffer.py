@@ -46,8 +46,8 @@ class Buffer:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all undelivered messages, including their keys and an allowance for each
-        message."""
+        """The bytes of all undelivered messages, including their keys and a fixed number of bytes
+        for each message's other fields."""
         return self._buffered_bytes
 
     def queue(
@@ -59,8 +59,8 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Accepts the messages one by one, as soon as there is room for the next message. Raises
-        BufferFull after max_block_ms without room."""
+        """Adds the messages one by one to batches. Waits before each message until the buffer has
+        room for it. Raises BufferFull after max_block_ms without room."""
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)
@@ -70,7 +70,7 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    # catches Ctrl-C, too, because otherwise a flush would wait forever
+                    # catches even KeyboardInterrupt, because otherwise a flush would wait forever
                     except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):
@@ -155,8 +155,8 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """Returns the partition of an open batch that has room for a message of `size_bytes`, and
-        the size of that room in bytes. If no such batch is open, begins a batch."""
+        """Returns a partition whose open batch can take a message of `size_bytes`, and how many
+        bytes this batch can still take. If there is no such open batch, begins a batch."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:

@@ -72,7 +72,8 @@ class Directory:
             self._release()
 
     def _learn(self, name: str, before: KnownTopic | None, until: float) -> KnownTopic:
-        """Asks the brokers, or returns what another thread has learned meanwhile."""
+        """Asks the brokers about a topic, or returns what another thread has learned about it
+        meanwhile."""
         if not self._lock.acquire(timeout=max(until - self._clock.monotonic(), 0.0)):
             raise Unreachable(f"no broker has answered about topic {name} in time")
         try:

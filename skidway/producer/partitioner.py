@@ -63,8 +63,8 @@ def segments(
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
-    """Returns the partition that the function chooses. Raises UsageError if there is no such
-    partition."""
+    """Returns the partition that the application's function `partitioner` chooses. Raises
+    UsageError if the topic has no such partition."""
     partition = partitioner(key, value, count)
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")
@@ -72,8 +72,8 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
-    """Returns the partition of each key if the topic has `count` partitions, or None for a message
-    without key."""
+    """Returns for each message the partition of its key in a topic of `count` partitions, or None
+    if the message has no key."""
     if len(keys) < COLUMN_LEAST:
         return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]
@@ -92,10 +92,11 @@ class StickyPartitions:
         self._present: dict[str, int] = {}
 
     def present(self, topic: str) -> int | None:
-        """Returns the partition whose batch is being filled, or None if there is none."""
+        """Returns the partition that was last chosen for the topic, or None if none was chosen
+        yet."""
         return self._present.get(topic)
 
     def next(self, topic: str, available: Sequence[int]) -> int:
-        """Chooses a partition for a new batch."""
+        """Chooses, and from now on keeps, a partition for a new batch of the topic."""
         partition = self._present[topic] = self._choose(available)
         return partition

@@ -91,8 +91,9 @@ class Producer:
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
     ) -> Future[Any]:
-        """Queues one message, or a set of messages. The result of the future says where the
-        messages are in the log. If a message was not delivered, the future raises the error.
+        """Queues one message, or a set of messages, and returns a future. The future's result says
+        where the messages are in the log. If a message was not delivered, the future raises the
+        error.
 
         If `partition` is given, the messages go to this partition. Otherwise the function
         `partitioner`, if given, chooses the partition of each message. If neither is given, the key
@@ -208,8 +209,8 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
 
 
 def _time(timestamp_ms: int) -> int:
-    """Checks a timestamp. A batch with a bad timestamp could not be encoded, and its other messages
-    would fail, too."""
+    """Checks a timestamp, and returns it. A batch with a bad timestamp could not be encoded, so the
+    other messages of the batch would fail, too."""
     if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
         return timestamp_ms
     raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")

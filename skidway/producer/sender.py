@@ -48,8 +48,8 @@ class Batches(Protocol):
 
 
 class Outgoing:
-    """The undelivered batches of one producer. Encodes and sends them, retries them, and halves a
-    batch that is too large."""
+    """Has the undelivered batches of one producer. Encodes, sends and retries these batches, and
+    halves a batch if the broker finds it too large."""
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer

@@ -101,23 +101,24 @@ class Sending:
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
         """Notes that the messages from index `first` on got the offsets from `base_offset` on.
-        Returns whether this was the last report, so that now every message is delivered or
-        failed."""
+        Returns whether every message of the sending is now delivered or failed."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """Notes that `count` messages will not be delivered. Returns whether this was the last
-        report, so that now every message is delivered or failed."""
+        """Notes that `count` messages will not be delivered. Returns whether every message of the
+        sending is now delivered or failed."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Lets the remaining messages fail, because nobody will report their outcomes."""
+        """Lets those messages fail whose outcomes were not reported yet, because nobody will report
+        them."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` from the number of messages without a report; None subtracts all.
-        Returns True if this call has reported the last message without a report."""
+        """Subtracts `count` from the number of messages without a report. If `count` is None, sets
+        this number to 0. Returns True if this call has reported the last message without a
+        report."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

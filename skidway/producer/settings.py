@@ -35,9 +35,9 @@ class ProducerSettings:
     """The settings of a `Producer`, in addition to the brokers' addresses. Times are in ms, sizes
     in bytes.
 
-    - `acks`: when a message counts as delivered. With "all", it is delivered when it will survive
-      any crash, with 1 when the leader has written it, and with 0 when it was sent. With 0, neither
-      order nor arrival is guaranteed, and `enable_idempotence` must be False.
+    - `acks`: when a message counts as delivered. With "all", a message is delivered when it will
+      survive any crash; with 1, when the leader has written it; and with 0, when it was sent. With
+      0, neither order nor arrival is guaranteed, and `enable_idempotence` must be False.
     - `batch_size`: the largest size of a batch before compression. A batch is never larger than the
       topic's max.message.bytes.
     - `linger_ms`: how long a message waits for other messages that could fill its batch.

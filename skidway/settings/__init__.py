@@ -19,11 +19,11 @@ key. This package reads no environment variable.
 The YAML is read as a tree of scalars with their line numbers, not as Python objects. The type of
 the setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it
 was written. The type of a setting may be bool, int, float, str, Path or Literal. The type may also
-be a list of these types. Such a list may be written as one comma-separated scalar, as in Kafka.
-Further types are settings classes, lists of settings classes, and dict[str, str]. Each type may be
-combined with `| None`, too. If a settings class has a method `check(self)`, the method is called
-when all values are known. The method may raise ConfigurationRefused for settings that do not fit
-together.
+be a list of these types. Such a list may be written as one comma-separated scalar, as in Kafka. A
+setting's type may also be a settings class, a list of settings classes, or dict[str, str]. Each of
+these types may be combined with `| None`. If a settings class has a method `check(self)`, the
+method is called when all values are known. The method may raise ConfigurationRefused for settings
+that do not fit together.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).
@@ -58,7 +58,8 @@ def load(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> T:
-    """Builds one instance from defaults, file and overrides. Raises ConfigurationRefused.
+    """Makes an instance of the settings class `cls` from its defaults, the file and the overrides.
+    Raises ConfigurationRefused.
 
     Without `config` the file is `<directory>/<program>.yml`, if `program` is given and the file
     exists. A file that `config` names must exist.
@@ -96,14 +97,14 @@ def peek(
 def path_of(
     config: Path | None, program: str | None, directory: Path = DEFAULT_DIRECTORY
 ) -> Path | None:
-    """Returns the file that `load` reads with the same arguments; None if it reads none."""
+    """Returns the file that `load` reads with the same arguments; None if `load` reads no file."""
     if config is None and program is not None and (directory / f"{program}.yml").exists():
         return directory / f"{program}.yml"
     return config
 
 
 def _where(path: Path | None, program: str | None, directory: Path) -> str:
-    """Where settings come from, for the message about a missing key."""
+    """Returns a text that says where the settings come from, for the error about a missing key."""
     if path is not None:
         return str(path)
     if program is None:

@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance. `where` is the name of the file, for the message about a missing key.
-    Raises ConfigurationRefused."""
+    """Makes an instance of `cls` from the values in `tree`. `where` is the name of the file, for
+    the message about a missing key. Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():
         if key in tree:
@@ -114,7 +114,7 @@ def _scalar(shape: Shape, given: Node | Tree, path: str) -> Any:
 
 
 def _parsed(kind: type[Any], text: str) -> Any:
-    """Returns the text as a value of the type `kind`, or None if it is no such value."""
+    """Returns the text as a value of the type `kind`, or None if the text is no such value."""
     try:
         if kind is bool:
             low = text.lower()

@@ -1,5 +1,5 @@
-"""Tables and example files for people. They are made from the settings classes, so that tables and
-files always agree with the classes."""
+"""Makes tables and example files for people from the settings classes. So the tables and files
+always agree with the classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ COMMENT_COLUMNS = 98
 
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
-    """One row of a table of settings. For a list of sections, the key is like "sources[].topic"."""
+    """One row of a table of settings. A setting in a list of sections has a key like
+    "sources[].topic"."""
 
     key: str
     type: str
@@ -84,8 +85,8 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
 
 
 def _written_out(spec: Spec) -> bool:
-    """Returns whether the default can be written into a file. For a list of sections, only a sample
-    can be written."""
+    """Returns whether the default of the setting can be written into an example file. For a list of
+    sections, the file can only contain a sample."""
     return _writable(spec.default) and _section_of(spec.shape) is None
 
 

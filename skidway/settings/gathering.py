@@ -1,5 +1,5 @@
-"""Makes a table of keys from the tree of a file. Flat and nested spellings end up under the same
-keys, which are those of the settings class."""
+"""Makes a table of keys from the tree of a file. Flat and nested spellings of a key become the same
+key, as the settings class has it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ another Tree."""
 
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
-    """Assigns the entries of a section to the keys of a class. Raises ConfigurationRefused for
-    unknown keys.
+    """Returns the entries of a section of the file, by the keys of the settings class `cls`. Raises
+    ConfigurationRefused for unknown keys.
 
     `path` is the section's place in the whole file (for example "sources[0]."), for the error
     message.
@@ -116,8 +116,8 @@ def _set(spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
 
 
 def _texts(section: Section, prefix: str) -> Tree:
-    """Fills a dict[str, str]. The keys of nested sections are joined by dots, as in the flat
-    spelling."""
+    """Returns the values of a setting that is a dict[str, str]. The keys of nested sections are
+    joined by dots, as in the flat spelling."""
     tree: Tree = {}
     for key, node in section.entries:
         name = prefix + key.text

@@ -10,7 +10,7 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     version                                     version of the client library
     create     topic partitions                 create a topic
     describe   topic                            partitions: [0, 1, ...]
-    topics                                      topics: [...], all of the cluster
+    topics                                      topics: [...], all topics of the cluster
     produce    topic codec acks idempotent records
     consume    topic partition offset count     records; the client assigns itself the partition
     offsets    topic partition                  first, end

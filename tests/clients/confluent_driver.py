@@ -131,8 +131,8 @@ class Confluent:
         return {"offsets": [-1 if each.offset == OFFSET_INVALID else each.offset for each in found]}
 
     def members(self, group: str) -> dict[str, Any]:
-        """Returns the partitions of each member, as the coordinator describes the group. The list
-        is empty if the coordinator did not answer soon. The caller then has to ask again.
+        """Returns the partitions of each member, as the coordinator describes the group. The result
+        has no members if the coordinator did not answer soon. The caller then has to ask again.
 
         Each call makes a new client. The reason is a bug in librdkafka 2.16 (docs/clients.md). A
         client whose broker died may send nothing, and wait forever on a connection that the client

@@ -15,7 +15,7 @@ import pytest
 
 
 class ExternalService:
-    """A broker that was started elsewhere, and is stopped there."""
+    """A broker that this plugin did not start and does not stop."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host, self.port = host, port

@@ -8,6 +8,8 @@ file) and from access.log (nginx). Each test continues where the previous test e
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
@@ -31,7 +33,7 @@ TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
 
 
 def show(host: Host, unit: str, *names: str) -> dict[str, str]:
-    """Returns the properties of a systemd unit."""
+    """Returns the properties `names` of a systemd unit, by name."""
     asked = " ".join(f"--property={name}" for name in names)
     return dict(
         line.split("=", 1) for line in host.read(f"systemctl show {unit} {asked}").splitlines()
@@ -140,8 +142,8 @@ def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
 
 
 def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
-    """If an agent stops, Prometheus' rules see it: SkidwayAgentDown names the host, and waits for
-    its five minutes. When the agent runs again, nothing is left of the alert."""
+    """If an agent stops, Prometheus has the pending alert SkidwayAgentDown with the name of the
+    host. (The alert fires after five minutes.) When the agent runs again, the alert disappears."""
     host, prometheus = fleet.applications[1], PrometheusOnHost(fleet.server)
     host.run("systemctl stop skidway-agent")
     waits = {("SkidwayAgentDown", f"{host.name}:9101")}
@@ -151,7 +153,8 @@ def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
 
 
 def on_the_server(up: int) -> dict[tuple[str, str], int]:
-    """The jobs and instances of the targets on the server."""
+    """Returns a dict that maps the pair (job, instance) of each Prometheus target on the server to
+    `up`."""
     ports = {
         "zookeeper": 9106,
         "broker": 9102,
@@ -184,15 +187,42 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
-def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
-    """If the inventory contains `loader_recount: false`, site.yml stops and disables the recount's
-    timer. If the setting is removed, site.yml enables and starts the timer again."""
+def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
+    """`loader_recount: false` in the inventory stops and disables the recount's timer, and
+    `loader_sample: true` starts and enables the timer of the samples. Without these settings,
+    site.yml reverses both changes."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
-    look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
-    fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
-    assert fleet.server.run(look, check=False).stdout.split() == ["inactive", "disabled"]
+    chosen = '{"loader_recount": false, "loader_sample": true}'
+    fleet.control.succeed("site", *played, "-e", chosen)
+    assert timer_state(fleet, "recount") == ["inactive", "disabled"]
+    assert timer_state(fleet, "sample") == ["active", "enabled"]
     fleet.control.succeed("site", *played)
-    assert fleet.server.read(look).split() == ["active", "enabled"]
+    assert timer_state(fleet, "recount") == ["active", "enabled"]
+    assert timer_state(fleet, "sample") == ["inactive", "disabled"]
+
+
+def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
+    """The service of the nightly samples finds the brokers, the registry and the output in its
+    drop-in. It compares samples of the agents' lines with their rows, and succeeds if they are
+    equal."""
+    eventually(
+        lambda: (
+            fleet.server.run("systemctl start skidway-sample", check=False, within_s=300).returncode
+            == 0
+        ),
+        within_s=180,
+        what="samples were told and compared",
+    )
+    log = "journalctl --namespace=skidway -u skidway-sample --output=cat --no-pager"
+    assert re.search(r"^nginx +\d+ +[\d,]+ +[1-9]", fleet.server.read(log), re.MULTILINE)
+    assert not fleet.server.read("systemctl --failed --no-legend")
+
+
+def timer_state(fleet: Fleet, check: str) -> list[str]:
+    """Returns whether the timer of a nightly check is active, and whether it is enabled."""
+    timer = f"skidway-{check}.timer"
+    look = f"systemctl is-active {timer}; systemctl is-enabled {timer}"
+    return fleet.server.run(look, check=False).stdout.split()
 
 
 def test_loads_may_follow_each_other_all_day(fleet: Fleet) -> None:
@@ -258,8 +288,9 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
 
 
 def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
-    """If a reload can take changed settings, site.yml reloads the agents, and their processes stay.
-    A second run changes nothing. If a setting counts only at a start, site.yml restarts them."""
+    """If the agents can take changed settings by a reload, site.yml reloads the agents, and their
+    processes continue. A second run changes nothing. If a setting takes effect only at a start,
+    site.yml restarts the agents."""
     host = fleet.applications[0]
     look = "systemctl show --property=MainPID skidway-agent"
     own = fleet.inventory["all"]["children"]["agents"]["vars"]["agent_settings"]
@@ -333,8 +364,8 @@ def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
     """After a failed load, the loader's unit is in the failed state, and the metrics show a failed
-    run. The next successful load clears both. Only a successful load changes the time of the last
-    success."""
+    run. After the next successful load, the unit is no longer in the failed state, and the metrics
+    show no failed run. Only a successful load changes the time of the last success."""
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")

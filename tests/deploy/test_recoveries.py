@@ -1,5 +1,5 @@
-"""The guide docs/operations.md describes how to recover from breakdowns and how to make later
-changes. The guide's instructions work on hosts that Ansible has installed.
+"""The guide docs/operations.md describes how to recover from breakdowns and how to change a running
+fleet. The guide's instructions work on hosts that Ansible has installed.
 
 The fleet consists of a datacenter, the datacenter's mirror, two agents whose logs are written
 during all tests, and a registry with TLS. The tests run the commands of the guide itself (see
@@ -61,8 +61,8 @@ def started(site: Recoveries, program: str) -> str:
 
 def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
     """If the inventory configures TLS, the agents and the loader can use a registry that uses https
-    and requires a password. The audit reports that all lines have arrived, and each line is one
-    row."""
+    and requires a password. The audit reports that all lines have arrived, and each line has become
+    one row."""
     site.proven()
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     rows = site.rows()
@@ -130,8 +130,9 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is down, `skidway mirror status` reports the outage, and the mirror
-    does not stop any partition. When the source is up again, the mirror continues without help."""
+    """While a mirror's source is down, `skidway mirror status` reports the outage. The mirror stops
+    no partition, and its broker stays healthy. When the source is up again, the mirror continues to
+    copy without an operator's help."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
@@ -216,9 +217,9 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """If one agent of a wave fails, upgrade.yml rolls back the whole wave. A wave is a group of
-    hosts that are upgraded together. Both agents of this wave are then healthy with the old
-    version, and the play names the agent that failed."""
+    """A wave is a group of hosts that are upgraded together. If one agent of a wave fails,
+    upgrade.yml rolls back the whole wave. In this test, both agents of the wave are then healthy
+    with the old version, and the play names the agent that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)
@@ -234,9 +235,9 @@ def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries)
 
 
 def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
-    """An operator can drain a host, uninstall its programs, and replace it by a new machine with
-    the same name. When a host is drained, its agent delivers all its lines. All lines of the old
-    machine arrive, including its last line, and the new machine's lines arrive too."""
+    """An operator can drain a host, uninstall its programs, and then replace the host by a new
+    machine with the same name. When a host is drained, its agent delivers all its lines. All lines
+    of the old machine arrive, including its last line, and the new machine's lines arrive too."""
     app2 = site.applications[1]
     written = site.stop_writing(app2)["app2"]
     site.control.succeed("uninstall", "--limit", "app2")
@@ -302,7 +303,7 @@ def agents(site: Recoveries, what: str) -> None:
 
 
 def loaded(site: Recoveries) -> dict[str, int]:
-    """Runs a load. Returns how often each line is in the rows."""
+    """Runs a load. Returns the number of rows for each line."""
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     return site.rows()
 

@@ -134,8 +134,8 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """An intent is a durable note about bytes that the agent will send. If the agent dies while an
-    intent contains the first half of a line, and the rest of the line is written before the
+    """An intent is a durable note about bytes that the agent will send. The agent dies while an
+    intent contains the first half of a line. Even if the rest of the line is written before the
     restart, the agent sends the first half again as a separate line."""
     path = trial.write("app.log", 10)
     trial.settle()
@@ -287,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """If the agent first finds files under rotated names that its pattern does not match, the agent
-    reads each of these files once."""
+    """If files are renamed to names that the agent's pattern does not match before the agent has
+    found these files, the agent still reads each of them once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):

@@ -115,8 +115,8 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost(trial: Trial) -> Told:
-    """If the connection breaks after the broker has appended a batch and before its answer arrives,
-    the agent sends the batch again. The broker does not append the batch twice."""
+    """If the connection breaks after the broker has appended a batch and before the broker's answer
+    arrives, the agent sends the batch again. The broker does not append the batch twice."""
     lost = trial.proxy.inject(Fault.LOSE_ANSWER, produces(trial.topic), times=3)
     with Writer(trial.oracle, "app.log"):
         lost.wait_for_hit(3)
@@ -130,9 +130,9 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """If the broker dies after it has appended a batch and before its answer arrives, the agent
-    sends the batch again to the restarted broker. The broker finds the batch in its log, and does
-    not append it again."""
+    """If the broker dies after it has appended a batch and before the broker's answer arrives, the
+    agent sends the batch again to the restarted broker. The broker finds the batch in its log, and
+    does not append it again."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -165,8 +165,8 @@ def broker_killed_while_it_takes(trial: Trial) -> Told:
 
 @STORIES.add()
 def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
-    """While the datacenter's broker is down, the agent and the mirror wait. Then they continue
-    where they were."""
+    """While the datacenter's broker is down, the agent and the mirror wait. When the broker is up
+    again, both continue where they stopped."""
     trial.write("app.log", 500)
     trial.settle()
     with down(trial.pipeline, "broker-dc1"):
@@ -182,8 +182,9 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """If the offline broker is killed with kill -9 while it mirrors a topic and is then restarted,
-    it continues at the end of its own log. The offsets are still the same as in the source."""
+    """If the offline broker is killed with kill -9 while it mirrors a topic, the restarted broker
+    continues at the end of its own log. The records still have the same offsets as in the
+    source."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()
@@ -235,7 +236,7 @@ def broker_stands_still_past_its_session(trial: Trial) -> Told:
 @STORIES.add(is_quick=True)
 def whole_site_killed_at_once(trial: Trial) -> Told:
     """If every program is killed with kill -9 at the same time and then restarted, each program
-    continues where it was."""
+    continues where it stopped."""
     with Writer(trial.oracle, "app.log"):
         trial.wait_appended(2000)
         for name in ORDER:

@@ -1,4 +1,4 @@
-"""A job can wait until a topic is complete. It either runs `skidway audit complete`, or checks
+"""A job can wait until a topic is complete. The job either runs `skidway audit complete`, or checks
 whether the directory of an hour contains the file `_SUCCESS`."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
 @STORIES.add()
 def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
     """As long as rows are not loaded, `skidway audit complete` answers "no", and says how many rows
-    are missing in the output. After the load it answers "yes", and its count is exactly the number
-    of rows in the files."""
+    are missing in the output. After the load the command answers "yes", and reports a count that is
+    exactly the number of rows in the files."""
     trial.write("app.log", 200)
     trial.settle()
     until = datetime.fromtimestamp(time.time() + 1, UTC)

@@ -187,8 +187,8 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
-    """If one of its programs ends, the demo names this program, stops the other programs, and exits
-    with status 1."""
+    """If one of the demo's programs ends, the demo names this program, stops the other programs,
+    and exits with status 1."""
     with begun(tmp_path) as demo:
         eventually(lambda: "a writer begins" in said(tmp_path), within_s=WITHIN_S, what="a writer")
         subprocess.run(["pkill", "-9", "-f", f"{tmp_path}.*/etc/broker-offline.yml"], check=True)

@@ -1,5 +1,6 @@
-"""One agent reads logs of many formats at the same time, and is killed in the middle. Every line of
-every log is a row, a rejected line, or a line that a rule left out, and the audit says so.
+"""One agent reads logs of many formats at the same time, and is killed while it reads. Every line
+of every log becomes a row, becomes a rejected line, or is left out by a rule. The audit reports the
+right number of each kind.
 
 The lines are those of real logs (tests/data). The expected rows come from Python's modules csv,
 json and re, and from the fields that the Loghub project found in the logs.
@@ -340,7 +341,8 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
     """Each row has the fields that independent parsers found in its line, in the order of the
-    lines. If a rule keeps only a share of the lines, the rows are a part of these lines."""
+    lines. If a rule keeps only a share of the lines, each row still has the fields of one of the
+    log's lines, in the same order."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():
@@ -361,8 +363,8 @@ def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) -> None:
-    """A line that does not fit is in the topic for rejected lines, with its text. Only the masks of
-    its source have changed this text."""
+    """A line that does not fit its parser is in the topic for rejected lines, with its text. Only
+    the masks of the line's source have changed this text."""
     found = [row["line"] for row in rows_of(told, f"{name}.rejected")]
     texts = [line.decode().rstrip("\r\n") if isinstance(line, bytes) else line for line in found]
     assert texts == told.logs[name].rejects

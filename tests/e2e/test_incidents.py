@@ -101,7 +101,7 @@ class Incidents:
         return Oracle(self.folder / topic)
 
     def settle(self, log: Oracle) -> None:
-        """Waits until every byte of the log is acknowledged or set apart."""
+        """Waits until every byte of the log is acknowledged, rejected, lost or uncertain."""
         eventually(
             lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes,
             within_s=120,
@@ -171,9 +171,9 @@ class Incidents:
     def run(
         self, command: dict[str, str], *, loads: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command that `why` named, adapted to this machine: each program of the site has
-        its own configuration file, and in place of a systemd unit there is a child process of the
-        test."""
+        """Runs a command that `why` named, adapted to this machine. Here each program of the site
+        has its own configuration file, and each program is a child process of the test and not a
+        systemd unit."""
         assert command["host"] in ("", HOST, "127.0.0.1"), command
         words = shlex.split(command["line"])
         if words[:2] == ["systemctl", "start"]:
@@ -212,8 +212,8 @@ def _all_well(site: Incidents) -> Iterator[None]:
 
 
 def test_an_agent_was_killed(site: Incidents) -> None:
-    """If an agent was killed, `why` names its silent host and a command that starts the agent.
-    After that, the bucket of the lines that the agent had not read is complete."""
+    """If an agent was killed, `why` names its silent host and a command that starts the agent. When
+    the agent has been started, the bucket of the lines that the agent had not read is complete."""
     log = site.log("killed-agent")
     log.write("app.log", 10)
     site.settle(log)
@@ -228,8 +228,8 @@ def test_an_agent_was_killed(site: Incidents) -> None:
 
 
 def test_a_loader_was_killed(site: Incidents) -> None:
-    """If no load has reached some records, `why` names their partitions, their offsets and the
-    first line, and a command that loads them."""
+    """If a loader was killed before it loaded some records, `why` names the partitions and offsets
+    of these records, the first line, and a command that loads the records."""
     log = site.log("late-load")
     log.write("app.log", 100)
     site.settle(log)
@@ -246,8 +246,8 @@ def test_a_loader_was_killed(site: Incidents) -> None:
 
 
 def test_a_log_was_deleted_unread(site: Incidents) -> None:
-    """If an agent declared a loss, `why` names its host, path, file id and bytes. The lines cannot
-    come back, so the command accepts the bucket."""
+    """If an agent declared a loss, `why` names the loss's host, path, file id and bytes. The lines
+    cannot come back, so the command that `why` names accepts the bucket."""
     log = site.log("deleted-log")
     path = log.write("app.log", 10)
     site.settle(log)
@@ -300,8 +300,9 @@ def test_a_pattern_was_wrong(site: Incidents) -> None:
 
 
 def test_a_mirror_stopped(site: Incidents) -> None:
-    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. The command asks
-    the mirror, which says that it does not follow the cluster."""
+    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. The command that
+    `why` names asks the mirror, and the mirror's status names the cluster that the mirror does not
+    follow."""
     log = site.log("stopped-mirror")
     log.write("app.log", 10)
     site.settle(log)
@@ -319,8 +320,8 @@ def test_a_mirror_stopped(site: Incidents) -> None:
 
 
 def test_the_registry_is_down(site: Incidents) -> None:
-    """If an agent waits for the registry, the audit hears nothing from it. On the agent's host,
-    `why` quotes the agent's /health, and the command starts the registry."""
+    """If an agent waits for the registry, the audit receives no messages from the agent. On the
+    agent's host, `why` quotes the agent's /health, and names a command that starts the registry."""
     log = site.log("no-registry")
     log.write("app.log", 10)
     site.settle(log)
@@ -338,9 +339,9 @@ def test_the_registry_is_down(site: Incidents) -> None:
 
 
 def test_a_schema_is_incompatible(site: Incidents) -> None:
-    """If the registry refuses an agent's schema, the agent ends. `why` names the host, and the
-    command shows the refusal. With the old schema, the same command delivers the remaining
-    lines."""
+    """If the registry refuses an agent's schema, the agent ends. `why` names the agent's host and a
+    command that starts the agent. With the new schema, the started agent reports the refusal. With
+    the old schema, the started agent delivers the remaining lines."""
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
@@ -361,8 +362,8 @@ def test_a_schema_is_incompatible(site: Incidents) -> None:
 
 
 def test_a_disk_of_a_broker_is_full(site: Incidents) -> None:
-    """If a broker's disk is full, agents wait. On a host, `why` quotes the agent's /health, which
-    names the partition."""
+    """If a broker's disk is full, agents wait. On an agent's host, `why` quotes the agent's
+    /health, which names the partition."""
     log = site.log("full-disk")
     log.write("app.log", 10)
     site.settle(log)
@@ -410,8 +411,9 @@ def test_the_clock_of_a_host_is_wrong(site: Incidents) -> None:
 
 
 def test_a_partition_was_lost(site: Incidents) -> None:
-    """If a broker acknowledged records and then lost them, they are missing in its tier, because
-    the counter cannot read them. Nothing brings them back, so the bucket is accepted."""
+    """If a broker acknowledged records and then lost them, these records are missing in the
+    broker's tier, because the counter cannot read them. Nothing can restore the records, so a
+    person accepts the bucket."""
     log = site.log("lost-partition")
     for name in ("count-dc1", "broker-offline"):  # only the broker has the records
         site.pipeline.kill(name)
@@ -439,8 +441,8 @@ def test_a_partition_was_lost(site: Incidents) -> None:
 
 
 def test_rows_were_doubled(site: Incidents) -> None:
-    """If a file was copied into the output, the recount names the copy. The command recounts, and
-    finds no difference after the copy was deleted."""
+    """If a file was copied into the output, the recount names the copy. The command that `why`
+    names recounts the rows. It finds no difference after the copy was deleted."""
     log = site.log("doubled-rows")
     log.write("app.log", 100)
     site.settle(log)

@@ -1,5 +1,5 @@
-"""If the loader is killed at any step, or runs twice at once, each line still becomes exactly one
-row."""
+"""If the loader is killed at any step, or two loaders run at once, each line still becomes exactly
+one row."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A real Prometheus scrapes all programs of a pipeline. Every panel of the boards has data, and no
-rule or panel names a metric that no program exports."""
+"""A real Prometheus scrapes all programs of a pipeline. Every panel of the boards has data, and
+every metric in a rule or a panel is exported by a program."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def resident_loader(pipeline: Pipeline, textfile: Path) -> Program:
 
 
 def make_history(pipeline: Pipeline, logs: Oracle) -> None:
-    """Writes lines that become rows, lines that do not, and lines that no agent could read."""
+    """Writes lines that become rows, lines that rules leave out, lines that are rejected, and lines
+    that are lost."""
     path = logs.append(
         "app.log",
         [
@@ -116,8 +117,9 @@ def names_shown(prometheus: Prometheus) -> set[str]:
 
 
 def test_every_panel_has_an_answer(prometheus: Prometheus) -> None:
-    """Each query of each panel of each board has series in a pipeline with loads, rejects, filtered
-    records and losses, so an empty panel on a real site means that nothing of the kind happened."""
+    """In a pipeline with loads, rejects, filtered records and losses, each query of each panel of
+    each board returns series. So an empty panel on a real site means that the site had no such
+    event."""
     queries = {
         f"{board.name}: {panel.title}: {legend}": query.replace("$topic", ".+")
         for board in boards.BOARDS

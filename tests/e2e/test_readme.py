@@ -51,8 +51,8 @@ class Reader:
     """Acts as a person who follows README.md on one machine.
 
     The test replaces only the folder of the logs and every port, including the ports that programs
-    use by default. A port is always replaced by the same other port. So if README.md gives two
-    programs the same port, these programs also collide in this test.
+    use by default. Each port of README.md is always replaced by the same test port. So if README.md
+    gives two programs the same port, these programs also collide in this test.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,5 +1,5 @@
-"""`skidway audit sample` on real programs: agents tell what their lines contain, and rows and
-records with other content are found."""
+"""Tests `skidway audit sample` with real programs. Agents report the content of sampled lines, and
+the command finds rows and records with different content."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ Presses.press = wrong
 from skidway.cli.commands import main
 sys.exit(main(sys.argv[1:]))
 """
-"""An agent with a bug: what it sends is not what the line says, if the line says `paid 5`."""
+"""An agent with a bug. If a line contains `paid 5`, the agent sends `paid 6` instead."""
 
 
 class Samples:
-    """The site of this module, and its commands."""
+    """The site on which this module's tests run, and the commands that the tests run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -89,7 +89,7 @@ class Samples:
         self.pipeline.load([topic, f"{topic}.rejected"])
 
     def run(self, verb: str, *options: str, output: bool = True) -> tuple[int, dict[str, Any]]:
-        """The status and the document of a command."""
+        """Runs a subcommand of `skidway audit`. Returns its exit status and its JSON document."""
         site = self.pipeline.site
         named = ["--config", str(site.config("audit"))]
         if verb == "sample":
@@ -105,7 +105,8 @@ class Samples:
         return status, dict(json.loads(out.getvalue()))
 
     def told(self, topic: str, count: int, **options: Any) -> tuple[int, dict[str, Any]]:
-        """Waits until samples of so many lines of a topic are told, and compares them."""
+        """Waits until `skidway audit sample` has compared at least `count` lines of the topic.
+        Returns the exit status and the topic's part of the JSON document."""
         seen: list[Any] = []
 
         def compared() -> tuple[int, dict[str, Any]] | None:
@@ -125,7 +126,7 @@ class Samples:
         return found
 
     def file_with(self, topic: str, column: str, value: object) -> tuple[Path, pa.Table]:
-        """The Parquet file with a row that has this value."""
+        """Returns the Parquet file with a row that has this value, and the file's table."""
         for path in (Path(self.pipeline.site.output) / f"{DATACENTER}.{topic}").rglob("*.parquet"):
             table = pq.ParquetFile(path).read()
             if column in table.column_names and value in table.column(column).to_pylist():
@@ -145,9 +146,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
 
 @promise("6 content")
 def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
-    """Rows that have the content of their lines are equal. If one value of one row is changed in
-    the output, the sample names host, file, byte, row and field with the line's text; the bucket is
-    not complete, and `why` says so. After a reload of the hour, all is equal and complete again."""
+    """Rows that have the content of their lines count as equal. If one value of one row is changed
+    in the output, `skidway audit sample` names host, file, byte, row and field, and shows the
+    line's text. The bucket is then not complete, and `why` names this cause. After a reload of the
+    hour, all rows are equal and the bucket is complete again."""
     topic = "changed-row"
     lines = [f"INFO {number} shipped" for number in range(20)]
     path = site.deliver(topic, "app.log", [*lines, "no level"])
@@ -204,7 +206,7 @@ def is_complete(site: Samples, topic: str) -> bool:
 
 
 def content_differs(site: Samples, topic: str) -> dict[str, Any]:
-    """Waits until `why` names the cause."""
+    """Waits until `why` names changed content as the cause."""
     seen: list[Any] = []
 
     def named() -> dict[str, Any] | None:
@@ -226,8 +228,9 @@ def content_differs(site: Samples, topic: str) -> dict[str, Any]:
 
 @promise("6 content")
 def test_what_an_agent_sent_wrongly_is_found_in_records_and_rows(site: Samples) -> None:
-    """If an agent sends a record with other content than its line, the record differs before the
-    load, and its row differs after it: then the record is known to differ, too."""
+    """If an agent sends a record whose content differs from its line, `skidway audit sample` finds
+    this record before the load. After the load it finds the record's row, and says that the record
+    differs, too."""
     topic = "changed-record"
     lines = ["order 1 paid 4", "order 2 paid 5", "order 3 paid 7"]
     path = site.deliver(topic, "app.log", lines)
@@ -251,8 +254,8 @@ def test_what_an_agent_sent_wrongly_is_found_in_records_and_rows(site: Samples) 
 
 
 def test_a_removed_file_is_not_compared(site: Samples) -> None:
-    """The range of a file that was deleted before the end of the period is told as gone. It is no
-    difference, and it does not count as compared."""
+    """If a file is deleted before the end of the sampling period, the agent reports the file's
+    sampled range as gone. Such a range is not a difference, and does not count as compared."""
     topic = "removed-file"
     eventually(lambda: time.time() * 1000 % PERIOD_MS < PERIOD_MS / 4, within_s=30)
     path = site.deliver(topic, "app.log", ["one", "two"])
@@ -272,8 +275,9 @@ def test_a_removed_file_is_not_compared(site: Samples) -> None:
 
 
 def test_a_killed_agent_tells_each_range_once(site: Samples) -> None:
-    """Kills between delivery, the end of the period and the messages neither double a sample nor
-    make one be missing."""
+    """The agent is killed again and again between the delivery of lines, the end of the sampling
+    period and the sending of the samples. The audit still gets every sample, and counts none of
+    them twice."""
     topic, log = "killed-agent", site.log("killed-agent")
     for number in range(6):
         site.deliver(topic, "app.log", [f"line {number}"], log)

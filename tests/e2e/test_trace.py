@@ -31,8 +31,9 @@ def test_a_line_is_followed(stage: Stage, story: Story) -> None:
 )
 def lines_followed_through_all_tiers(trial: Trial) -> Told:
     """The commands find a line by its place in the host's file, by its offset, by its row, and by a
-    text that the parser has divided. They show the line and its times in all tiers. They also say
-    if a line is not loaded yet, was rejected, or was left out by a rule."""
+    text. They find the text even if the parser has divided it among several fields. They show the
+    line and its times in all tiers. They also say if a line is not loaded yet, was rejected, or was
+    left out by a rule."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lines = [f"{now} INFO order {number:05} shipped" for number in range(50)]
     lines += ["!! not parsed: order 00050", f"{now} DEBUG order 00051 seen"]

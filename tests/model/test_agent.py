@@ -201,8 +201,9 @@ class Growing(Schedule):
         self.check_samples()
 
     def check_samples(self) -> None:
-        """Asserts that the brokers have every record that a sample names, with the content that the
-        sample says, and no other record in the sampled bytes."""
+        """Asserts that the brokers have every record that a sample names, and that each of these
+        records has the content that is in the sample. Also asserts that the brokers have no other
+        record in the sampled bytes."""
         sums: dict[tuple[str, int, int], set[bytes]] = {}
         for topic in (TOPIC, f"{TOPIC}.rejected"):
             found = self.world.brokers.records(topic)
@@ -279,8 +280,8 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
     """No line is lost or doubled because of kills, new partitions or changed settings, and the
-    agent's counts are equal to the counts of the rows. What samples say is what the brokers
-    have."""
+    agent's counts are equal to the counts of the rows. The brokers have exactly the records that
+    the samples name."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -288,7 +289,7 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 new settings")
 @pytest.mark.parametrize("also", ["", "narrow", "multiline"])
 def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
-    """If a running agent takes other settings at any moment, even shortly before it is killed, no
+    """A running agent may take other settings at any moment, even shortly before it is killed. No
     line is lost or doubled, and the agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(6000, 6008)):
         run(seed, "key", EVERYTHING_SURE | {"reload"} | ({also} - {""}))
@@ -300,7 +301,7 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
     partitioning: str, seeds: Seeds
 ) -> None:
     """If lines are joined to records, no line is lost or doubled because of kills, rotations or
-    changed settings, not even because of settings that join lines in another way. No record
+    changed settings. This is so even if the changed settings join lines in another way. No record
     contains the beginning of another record."""
     for seed in seeds(range(5000, 5010)):
         run(seed, partitioning, EVERYTHING_SURE | {"multiline"})

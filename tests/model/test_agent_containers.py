@@ -169,8 +169,8 @@ class Container(Schedule):
                     assert not missing, f"sealed until {topic.sealed_until} without {missing}"
 
     def check_append(self, row: dict[str, Any]) -> None:
-        """Asserts that a row has joined only parts of one text, or with `multiline` of texts that
-        belong together, and names their stream."""
+        """Asserts that all parts in a row belong to the same text, or, with `multiline`, to texts
+        that belong together. Also asserts that the row names the stream of these parts."""
         texts = [CELLS.findall(line) for line in row["line"].split("\n")]
         assert len(texts) <= max(self.lines_max, 1), "a record of too many lines"
         assert not any(re.match(BEGINNING, text[0]) for text in texts[1:]), "two records in one"

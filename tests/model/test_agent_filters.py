@@ -75,7 +75,7 @@ class Filtering(Schedule):
         self.settle()
         self.check_rows()
 
-    # --- what was left out --------------------------------------------------------------------
+    # --- records that rules left out ----------------------------------------------------------
 
     def note(self, pressed: Pressed) -> None:
         found = pressed.filtered

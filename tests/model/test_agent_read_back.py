@@ -144,8 +144,8 @@ class Upgrades(Schedule):
                 self.turn()
 
     def tighten(self) -> None:
-        """From now on, brokers refuse some records, which are chosen by the positions of their
-        first bytes."""
+        """Makes the brokers refuse some records from now on. The position of a record's first byte
+        decides whether the record is refused."""
         remainder = self.random.randrange(PARTS)
         self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
         self.refused.add(remainder)
@@ -191,7 +191,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # refused batches may each wait in turn
+        if "refuse" in self.faults:  # refused batches may wait one after the other
             self.settle()
         self.publish()
         self.check_end()
@@ -413,7 +413,7 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
             for each in refusals:
-                self._set_apart(each, certainty, "")  # noqa: B023 - called in this round
+                self._set_apart(each, certainty, "")  # noqa: B023 - called in the same round
 
         monkeypatch.setattr(Refused, "take", take)
         assert fails(monkeypatch, range(6100, 6110), {"refuse"})

@@ -1,9 +1,9 @@
 """The real agent runs under random schedules with the settings that leave bytes out or close files:
 `start_at: end`, `ignore.older.ms` and `close.inactive.ms`.
 
-Logs exist before the agent starts, grow, do not change for an hour, and are rotated and deleted.
-Starts and reloads change the settings and add directories. At each look (scan for files) of the
-agent, the model uses the settings to decide from which position each file must be read
+Some logs exist before the agent starts. Logs grow, stay unchanged for an hour, and are rotated and
+deleted. Starts and reloads change the settings and add directories. At each look (scan for files)
+of the agent, the model uses the settings to decide from which position each file must be read
 (`Log.begin`). In the end, each line after this position is delivered once, or declared lost because
 the host deleted it. No other line is delivered. The announcement of each file names this position.
 The agent's count of ignored old files is exact.
@@ -92,7 +92,7 @@ class Skipping(Schedule):
         self.uncertain: set[str] = set()
         self.unsure: set[str] = set()  # lines that may have left no trace
         self.has_deleted = False
-        self.has_unseen = False  # a log came and was rotated between two looks
+        self.has_unseen = False  # a log was created and rotated between two looks
 
     # --- events -------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Skipping(Schedule):
             self.world.agent.touch([log.path])
             self.turn()
 
-    # --- what the settings say ----------------------------------------------------------------
+    # --- what the model expects from the agent ------------------------------------------------
 
     def look(self) -> None:
         """Decides about all files, at the moment of the agent's look."""
@@ -380,7 +380,7 @@ class Skipping(Schedule):
 
 
 class Watched(Files):
-    """The host's files. Before the agent scans them, they call the schedule's method `look`."""
+    """The host's files. Each scan of the agent first calls the schedule's method `look`."""
 
     def __init__(self, schedule: Skipping) -> None:
         super().__init__(schedule.world.clock)

@@ -98,8 +98,9 @@ class ChangingHandle(MemoryHandle):
 def test_a_turn_that_reads_a_file_several_times_loses_and_doubles_nothing(
     partitioning: str, more: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a turn reads several times from one file, no line is lost or doubled, even if the file
-    grows or is rotated between two of these readings and the agent is killed afterwards."""
+    """If a turn reads several times from one file, no line is lost or doubled. This is so even if
+    the file grows or is rotated between two of these readings and the agent is killed
+    afterwards."""
     read_little(monkeypatch)
     run(partitioning, EVERYTHING_SURE | {more}, seeds(range(9000, 9008)))
 
@@ -109,8 +110,8 @@ def test_a_turn_that_reads_a_file_several_times_loses_and_doubles_nothing(
 def test_holes_that_several_readings_divide_lose_and_double_no_line(
     encoding: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If there are NUL bytes between the lines, and a run of them takes several readings, no line
-    is lost or doubled, even if kills and rotations happen between two of these readings."""
+    """If a run of NUL bytes between the lines takes several readings, no line is lost or doubled.
+    This is so even if kills and rotations happen between two of these readings."""
     read_little(monkeypatch, READ_BYTES=OF_HOLES, TURN_BYTES=3 * OF_HOLES)
     run("file", EVERYTHING_SURE | {"holes", encoding}, seeds(range(9100, 9108)))
 

@@ -9,7 +9,7 @@ After each message the test asks the real code of the audit which buckets are co
 A bucket is a time window of a topic, and a delta is a message with counts. A seal's W is the time
 up to which the seal says that the agent's counts are final. The lateness is a setting: the time for
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
-passed. A last word is a final seal. D0 to D5 in the following list are kinds of lines and buckets.
+passed. A last word is a final seal. D0 to D6 in the following list are kinds of lines and buckets.
 The audit may not report a bucket of the kind D3 as complete. If it reports a bucket as complete, no
 line of the other kinds may be missing in the bucket's rows:
 
@@ -548,8 +548,8 @@ class World:
         return complete
 
     def wrongly(self, verdict: BucketVerdict, messages: list[Message]) -> str | None:
-        """If the verdict counts the lines that rules left out wrongly, returns a sentence about
-        this."""
+        """If the verdict's number of lines that rules left out is wrong, returns a sentence that
+        says so."""
         left_out = self.heard_as_left_out(messages).values()
         shown = {each.rule: each.records for each in verdict.filtered}
         if shown != Counter(x.rule for x in left_out if x.bucket == verdict.bucket):
@@ -853,8 +853,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept a tier that lacks at most as many records as rules left out, as if
-    these records were counted among the agent's."""
+    """Makes the audit accept a tier in which records are missing, if no more records are missing
+    than rules left out. The audit then assumes that the agent also counted the left-out records."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

@@ -32,9 +32,10 @@ STEPS = 60
 
 @promise("6 complete")
 def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
-    """After each message, each step of a clock, each change of the roster and each decision of a
-    person, a standing that was updated is equal to a standing that is computed from all evidence.
-    The update does not judge buckets whose verdicts cannot have changed."""
+    """The judge updates its standing after each message, each step of a clock, each change of the
+    roster and each decision of a person. The updated standing is equal to a standing that is
+    computed from all evidence. The update does not judge buckets whose verdicts cannot have
+    changed."""
     stepped = everything = 0
     for seed in seeds(range(12)):
         fleet = AuditFleet(seed)
@@ -59,8 +60,9 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
 def test_judging_by_difference_knows_what_became_of_the_store(
     seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same is true if buckets are deleted, the disk is full, the store is rebuilt, buckets have
-    several sizes or begin before 1970, and steps have no time for all buckets."""
+    """An updated standing is equal to a standing that is computed from all evidence, even if
+    buckets are deleted, the disk is full, or the store is rebuilt. This is also so if buckets have
+    several sizes or begin before 1970, and if a step has no time for all buckets."""
     for seed in seeds(range(20)):
         fleet, chance = StoredFleet(seed), random.Random(seed)
         judge = Judge(
@@ -96,7 +98,7 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Makes steps of the judge that have time for only one bucket."""
+    """Lets the judge take this number of steps, each of which has time for only one bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
         for _ in range(steps):

@@ -1,9 +1,9 @@
 """Two collectors that read the same audit topics come to the same verdicts.
 
-One collector reads from the start, a portion of one partition and then of another, and judges after
-each portion. The other collector begins later with an empty store, and reads the partitions in
-another order and in other portions. In the end, the standings (the verdicts on all buckets) of both
-collectors are equal.
+One collector reads from the start. It reads portion after portion, each from one of the partitions,
+and judges after each portion. The other collector begins later with an empty store, and reads the
+partitions in another order and in other portions. In the end, the standings (the verdicts on all
+buckets) of both collectors are equal.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Log = tuple[str, int]
 def _portions(
     logs: dict[Log, list[Message]], chance: random.Random, most: int
 ) -> Iterator[tuple[Log, list[Message], int]]:
-    """Yields the messages of all partitions, in portions: a portion of a partition, in order, and
-    the offset at its end."""
+    """Yields the messages of all partitions in portions. For each portion, yields messages of one
+    partition, in order, and the offset at the portion's end."""
     read = dict.fromkeys(logs, 0)
     while left := sorted(log for log, messages in logs.items() if read[log] < len(messages)):
         log = chance.choice(left)
@@ -72,8 +72,8 @@ class _Collector:
 )
 def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
     """A store that is rebuilt from the audit topics leads to the same standing as a store that took
-    the messages as they came, whatever the order of the partitions and the size of the portions.
-    While the store is being rebuilt, every bucket is unknown."""
+    the messages as they came. The order of the partitions and the size of the portions do not
+    matter. While the store is being rebuilt, every bucket is unknown."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):

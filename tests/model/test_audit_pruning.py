@@ -1,5 +1,5 @@
-"""Under random schedules, a ledger that deletes old buckets never calls a bucket complete that a
-ledger with all buckets does not.
+"""Under random schedules, a ledger that deletes old buckets calls a bucket complete only if a
+ledger with all buckets does so, too.
 
 Two ledgers take the same messages. One of them deletes old buckets at random moments. After each
 step, the test compares their verdicts.
@@ -54,9 +54,10 @@ BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 class Site:
     """Two agents and a counter, and the ledgers that take their messages. pruned: for each bucket
-    that the ledger `lean` deleted, whether records of it came later. came_after_pruning: whether a
-    record of a deleted bucket came, or an agent declared a loss after buckets had been deleted.
-    Such a loss is shown in the bucket in which it was declared, and not in deleted buckets."""
+    that the ledger `lean` deleted, whether records of this bucket came later. came_after_pruning:
+    whether a record of a deleted bucket came, or an agent declared a loss after buckets had been
+    deleted. Such a loss is shown in the bucket in which it was declared, and not in deleted
+    buckets."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -136,8 +137,8 @@ class Site:
             ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
-        """Judges old buckets. Between this and the deletion of some of them, other events may
-        happen."""
+        """Judges old buckets. Other events may happen between this judgement and the deletion of
+        some of the buckets."""
         self.clock.advance(CLOCK_S)
         while self.old.look():
             pass
@@ -192,9 +193,9 @@ def _acts(site: Site) -> Sequence[object]:
 
 @promise("6 pruning")
 def test_a_ledger_that_deletes_old_buckets_never_says_more(seeds: Seeds) -> None:
-    """A bucket is deleted only if it is complete or accepted. All other verdicts stay the same,
-    even if old messages come again. A deleted bucket is neither complete nor incomplete: if records
-    of it come later, it is unknown."""
+    """A bucket is deleted only if it is complete or accepted. The deletion changes no other
+    verdict, even if old messages come again. A deleted bucket is neither complete nor incomplete:
+    if records of it come later, it is unknown."""
     for seed in seeds(range(6)):
         site = Site(random.Random(seed))
         for _ in range(50):

@@ -557,7 +557,7 @@ def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
 @promise("5 manifest")
 def test_answers_of_the_commit_lost() -> None:
     """If the answer to a commit is lost, the loader compares the stored manifest's uuid with its
-    own, and so finds out whether the commit happened."""
+    own uuid, and so finds out whether the commit happened."""
     assert Search(offsets=2, sessions=2, unclear=1).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=2, crashes=1).run() > 1000
 
@@ -654,8 +654,8 @@ def test_files_are_rewritten_twice(local: bool) -> None:
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
     """If three runs load two offsets, and one of the runs is killed at any point, every row exists
-    once. The same is true for one offset and three runs of which the last run rewrites the
-    files."""
+    once. Every row also exists once if three runs load one offset and the last of these runs
+    rewrites the files."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
     assert Search(offsets=1, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
 

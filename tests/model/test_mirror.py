@@ -1,9 +1,9 @@
 """The real mirror runs with a model of its source, under random schedules of events and faults.
 
-The mirror's code for its source, rounds, followers, fetch positions, logs with their recovery, and
-named gaps is the real code. The source appends and flushes batches, crashes, and loses batches that
-were not flushed. The source's records expire, even up to the middle of a batch, and offsets are
-missing in its log. Connections end, and answers come late. The mirror's disk is full, or its
+The tests run the mirror's real code for its source, rounds, followers, fetch positions, logs with
+their recovery, and named gaps. The source appends and flushes batches, crashes, and loses batches
+that were not flushed. The source's records expire, even up to the middle of a batch, and offsets
+are missing in its log. Connections end, and answers come late. The mirror's disk is full, or its
 ZooKeeper cannot be reached. The mirror is killed, or its machine loses power and so loses the
 unflushed bytes.
 

@@ -1,5 +1,5 @@
-"""Two registries get requests in any order, with lost answers, races and restarts, and agree with a
-model.
+"""Two registries get requests in any order, with lost answers, races and restarts. Both registries
+agree with a model.
 
 After every step the registries and the model have the same answers and refusals, versions, ids and
 modes. Whatever happens, each id belongs to only one schema, no id is skipped, and every registry

@@ -49,7 +49,7 @@ class AgentProcess:
             "sources": [dict(source) for source in sources],
         }
         self.program = Program(self.command(), folder / "agent.out")
-        self.tree: Path | None = None  # the source tree of another version, if one runs
+        self.tree: Path | None = None  # the agent's source tree; None: this source tree
 
     def command(self) -> list[str]:
         self.config.write_text(yaml.safe_dump(self.settings))

@@ -1,4 +1,5 @@
-"""For each alert, series for which it must fire, and series for which it must not fire.
+"""Contains, for each alert, series for which the alert must fire, and series for which it must not
+fire.
 
 `promtool test rules` reads a series as one value for each minute: `0x9` means ten zeros, and
 `0+2x9` means 0, 2, 4 and so on. The function `promtool_tests` makes promtool's input from the
@@ -59,7 +60,8 @@ def down(job: str) -> Case:
 
 
 def late(name: str, at: int, fresh: str, **labels: str) -> Case:
-    """A case with a time that stays the same, and a time that follows the clock."""
+    """A case for a metric whose value is a time. On the instance `bad` the value stays the same. On
+    the instance `good` the value is `fresh`, which follows the clock."""
     return gauge(name, "0x4000", fresh, at=at, before=HOUR, **labels)
 
 

@@ -2,9 +2,9 @@
 two ways of judging the same ledger.
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
-event happens for which the audit has a rule: a message is missing, comes twice or comes with other
-content; an agent begins a new epoch, declares a loss, falls silent or shares its host with another
-agent; a counter skips offsets; a person accepts a finding or retires a place; the roster changes;
+event happens for which the audit has a rule. A message is missing, comes twice or comes with other
+content. An agent begins a new epoch, declares a loss, falls silent or shares its host with another
+agent. A counter skips offsets. A person accepts a finding or retires a place. The roster changes,
 or a clock is set.
 """
 
@@ -57,8 +57,9 @@ Pending = dict[tuple[Source, int, int], int]
 
 @dataclass(eq=False)
 class Teller:
-    """A sender: its last number, the records that it has not counted yet, and for each bucket the
-    number of the last delta that touched the bucket."""
+    """The state of a sender. It consists of the sender's last number, the records that the sender
+    has not counted yet, and, for each bucket, the number of the sender's last delta with counts of
+    the bucket."""
 
     sender: Sender
     last: int = 0
@@ -134,7 +135,8 @@ class AuditFleet:
         self._seal(self.random.choice(self._running()))
 
     def _everybody(self) -> None:
-        """All senders count their pending records, and all agents send seals."""
+        """Lets all senders send deltas with their pending records, and lets all agents send
+        seals."""
         for teller in [*self._running(), *self.counters]:
             self._delta(teller)
         for teller in self._running():

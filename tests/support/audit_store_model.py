@@ -1,6 +1,7 @@
-"""The fleet of `audit_fleet_model`, with events that concern the store: old buckets are deleted,
-and messages about them come later; the disk is full for a moment; the store is rebuilt; buckets
-have other sizes, or begin before 1970 or in the future; a topic is deleted and created again.
+"""The fleet of `audit_fleet_model`, with further events that concern the store. Old buckets are
+deleted, and messages about these buckets come later. The disk is full for a moment. The store is
+rebuilt. Buckets have different sizes, or begin before 1970 or in the future. A topic is deleted and
+created again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class StoredFleet(AuditFleet):
         return fate()
 
     def old(self) -> list[OldBucket]:
-        """The buckets that can be deleted, however old they are."""
+        """Returns the buckets whose verdicts allow their deletion. Their age does not matter."""
         evidence = self.ledger.evidence()
         found = []
         for each in verdicts(evidence, self.policy, self.clock.time_ms()):

@@ -287,7 +287,7 @@ KEYS = [
 
 
 def broken(schema: Any, random: Random) -> Any:
-    """Returns the schema with one or two random changes, which may make it invalid."""
+    """Returns the schema with one or two random changes. The changed schema may be invalid."""
     root = [copy.deepcopy(schema)]
     for _ in range(random.randint(1, 2)):
         holder, key = random.choice([*_nodes(root)])

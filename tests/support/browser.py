@@ -58,7 +58,7 @@ class Browser:
         return self._send("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def press(self, *keys: str) -> None:
-        """Presses keys, one after the other: names of KEYS or characters."""
+        """Presses keys, one after the other. Each key is a name in KEYS or a character."""
         actions = [
             {"type": kind, "value": KEYS.get(key, key)}
             for key in keys

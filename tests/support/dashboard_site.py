@@ -1,5 +1,5 @@
-"""A prepared store of the collector. It contains the messages of a small site, which are always the
-same. No programs run.
+"""A prepared store of the collector. The store contains the messages of a small site. These
+messages are the same in every run, and no program of the site runs.
 
 Six hosts write three topics. The messages contain the counts of every tier: for each minute of the
 last two hours, and for one minute of each earlier hour. Tests of the pages and `make screenshots`
@@ -76,14 +76,15 @@ LOST = NOW // MINUTE * MINUTE - 17 * MINUTE
 
 @dataclass
 class Site:
-    """What happened. silent: hosts that were last heard so many minutes ago. mirror_late: for how
-    many minutes the mirror and the loader have counted nothing of `orders`. rejects: how many lines
-    of each minute of `auth` app2 rejected. lost: whether app4 declared a loss. unjudged: hours that
-    the collector has not judged yet. is_empty: nothing was ever counted. has_recount: whether the
-    rows were counted again. held_up: hosts that report, but vouch only for the time that many
-    minutes ago. copied: a file that the recount of the first topic found twice. backlogs: what the
-    agents of these hosts told last of their unsafe bytes. kept_ms: how long the brokers keep
-    records, as the counters tell."""
+    """What happened on the site. silent: for each silent host, how many minutes ago its last
+    message came. mirror_late: for how many minutes the mirror and the loader have counted nothing
+    of `orders`. rejects: how many lines of `auth` app2 rejected in each minute. lost: whether app4
+    declared a loss. unjudged: how many hours the collector has not judged yet. is_empty: whether
+    nothing was ever counted. has_recount: whether the rows were counted again. held_up: for each
+    host whose agent is held up, by how many minutes the time of the agent's seal is late. copied: a
+    file that the recount of the first topic found twice. backlogs: for each host, the last message
+    of the host's agent about bytes that are not safe yet. kept_ms: how long the brokers keep
+    records, according to the counters."""
 
     silent: dict[str, float] = field(default_factory=dict)
     mirror_late: int = 0
@@ -105,7 +106,7 @@ class Site:
             self.ledger.take(map(encode, self.messages()), {}, NOW - 2_000)
 
     def messages(self) -> Iterator[Message]:
-        """All messages. One delta of each sender has all counts of this sender."""
+        """Yields all messages. Each sender sends one delta, which has all counts of this sender."""
         agents = [_agent(number, host) for number, host in enumerate(HOSTS, 1)]
         written = {x: list(self._written(number, x)) for number, x in enumerate(agents, 1)}
         for sender, counts in written.items():
@@ -157,8 +158,8 @@ class Site:
         yield Seal(sender, number, at - 2_000, sealed)
 
     def starts(self) -> Iterator[int]:
-        """The starts of the buckets: one minute of each earlier hour, then every minute. One hour
-        has no bucket."""
+        """Yields the starts of the buckets: first one minute of each earlier hour, then every
+        minute of the last two hours. One hour has no bucket."""
         first = NOW // HOUR * HOUR - HOUR
         yield from (first - back * HOUR for back in range(HOURS_BEFORE, 0, -1) if back != 20)
         yield from range(first, NOW // MINUTE * MINUTE, MINUTE)
@@ -197,7 +198,8 @@ class Site:
         return Dashboard(self._editions, self.clock, self._history(), access, lambda: examples)
 
     def judge_again(self, now_ms: int) -> None:
-        """The dashboard's next answers come from a later step of judging, which found the same."""
+        """Publishes a later edition with the same verdicts, from which the dashboard makes its next
+        answers."""
         later = replace(self._step, standing=replace(self._step.standing, judged_ms=now_ms))
         eventually(lambda: self._editions.publish(later), what="no answer uses the store")
 
@@ -215,7 +217,8 @@ class Site:
 
 
 def _load_note(number: int) -> Note:
-    """A load of `nginx`, each minute. Older loaders do not tell of bytes."""
+    """Returns the note of one load of `nginx`. There is one load in each minute. The first note
+    contains no number of bytes, like the notes of older loaders."""
     at, sender = NOW - (21 - number) * MINUTE, LOADERS[NGINX]
     load = Load(
         number, NGINX, 2.5 * (number - 15), 3_000, 2_990, 10, 2, None if number == 17 else 81_300
@@ -250,7 +253,8 @@ def _loss(sender: Sender, number: int) -> Iterator[Message]:
 _OLDEST, _GONE = NOW - 26 * MINUTE, NOW + 92 * MINUTE
 _ROTATED = FileBacklog("/var/log/nginx/access.log.6", 41_870_332, _OLDEST, _GONE)
 UNREAD = Backlog((TopicBacklog("nginx", 48_102_118, 212_400, _OLDEST, _GONE, (_ROTATED,)),))
-"""The unsafe bytes of a host on which nobody reads a log that rotation deletes soon."""
+"""The backlog of a host on which no agent reads a log, although log rotation will soon delete this
+log."""
 
 STATES: dict[str, Callable[[], Site]] = {
     "empty": lambda: Site(is_empty=True),

@@ -62,8 +62,8 @@ class ExistingFleet:
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until the audit has proven that all lines that the application host has written so
-        far are in Apache Kafka."""
+        """Waits until the audit has proven that Apache Kafka has all lines that the application
+        host has written so far."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)

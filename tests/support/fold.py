@@ -63,7 +63,7 @@ class Fold:
     """Processes messages one by one, and returns the evidence of all these messages."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        # Senders are in the order in which they were first heard.
+        # The senders are in the order of their first messages.
         self._senders: dict[SenderKey, None] = {}
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}

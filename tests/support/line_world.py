@@ -1,5 +1,5 @@
-"""A site in memory for searches of lines: two clusters, the ledger, an output with Parquet files,
-and the files of a host. It uses no sockets and no threads."""
+"""A site in memory for searches of lines. The site has two clusters, the ledger, an output with
+Parquet files, and the files of a host. It uses no sockets and no threads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def batch(
     lines: Sequence[bytes], *, first: int = 0, agent: int = AGENT, file: int = FILE,
     time_ms: int = NOW_MS, producer_id: int = -1,
 ) -> bytearray:  # fmt: skip
-    """A batch of an agent: the lines follow each other in the file, from byte `first` on."""
+    """Returns a batch of an agent. The lines of the batch follow each other in the file, from byte
+    `first` on."""
     lengths = np.array([len(line) + 1 for line in lines], np.int64)
     starts = first + np.cumsum(lengths) - lengths
     count = len(lines)
@@ -81,7 +82,7 @@ class LineWorld:
 
     def append(self, data: bytearray, *, only: str | None = None, suffix: str = "") -> int:
         """Appends a batch to the topic in dc1 and to its mirror, or only in one of the two
-        clusters. Returns its base offset."""
+        clusters. Returns the batch's base offset."""
         base = -1
         for name, topic in NAMES.items():
             if only in (None, name):
@@ -96,7 +97,8 @@ class LineWorld:
         self, *lines: tuple[int, bytes], offset: int, agent: int = AGENT, file: int = FILE,
         time_ms: int = NOW_MS, suffix: str = "",
     ) -> str:  # fmt: skip
-        """Commits a load of one file with these lines (first byte and text); returns its path."""
+        """Commits a load of one file with these lines (first byte and text). Returns the file's
+        path."""
         topic = f"{NAMES['offline']}{suffix}"
         number = self._loads[topic] = self._loads.get(topic, 0) + 1
         hour = f"dt=1970-01-{1 + time_ms // (24 * HOUR_MS):02}/hour={time_ms // HOUR_MS % 24:02}"

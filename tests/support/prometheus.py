@@ -34,8 +34,8 @@ def command(name: str) -> str:
 
 
 class Prometheus:
-    """A Prometheus with the rules of deploy/monitoring, which scrapes every second. targets: the
-    targets of each job, with the labels of the job."""
+    """A Prometheus with the rules of deploy/monitoring. It scrapes its targets every second.
+    targets: the targets of each job, with the labels of the job."""
 
     def __init__(self, folder: Path, targets: Mapping[str, tuple[list[str], Mapping[str, str]]]):
         self.port = free_port()
@@ -64,8 +64,8 @@ class Prometheus:
         return self
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series that an expression has now. Raises HTTPError if Prometheus does not understand
-        the expression."""
+        """Returns the current series of an expression. Raises HTTPError if Prometheus does not
+        understand the expression."""
         found = self._get("query", query=expression)
         return list(found["result"])
 

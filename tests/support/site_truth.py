@@ -206,9 +206,10 @@ class Truth:
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines that have ever had a record in the topic. The set is empty if the topic was
-        created again. It is also empty if no tier counted a record without origin, because the
-        messages then do not show that the topic ever had records without origin."""
+        """The lines to which the statement F in the module's docstring applies. These are all lines
+        that have ever had a record in the topic. The set is empty if the topic was created again.
+        It is also empty if no tier counted a record without origin, because the messages then do
+        not show that the topic ever had records without origin."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)

@@ -22,7 +22,7 @@ class SparkCluster:
 
     `hosts` contains an address for each worker. By default there is one worker, at the address of
     `place`. Spark starts no second attempt of a task on the host of the first attempt. Therefore
-    each worker needs another address (127.0.0.2 ...) in tests of second attempts. `environment`
+    each worker has a different address (127.0.0.2 ...) in tests of second attempts. `environment`
     contains variables of the workers, which their executors inherit.
     """
 

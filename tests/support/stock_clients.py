@@ -34,7 +34,7 @@ class StockClient:
     """The command of the client's driver, without the broker's address. Raises PeerMissing if the
     driver is missing."""
     foreign: bool = False
-    """Whether the client's driver needs another runtime than Python and Java."""
+    """Whether the client's driver needs a runtime that is neither Python nor Java."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
     """The commands and features that the client does not have, each with the reason."""

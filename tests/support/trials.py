@@ -316,7 +316,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
     return found
 
 
-class _timed:  # noqa: N801 - reads as a phrase
+class _timed:  # noqa: N801 - named like a function for `with`
     """Prints how long a step took. pytest shows this output if a test fails."""
 
     def __init__(self, what: str) -> None:

@@ -68,8 +68,8 @@ class ZooKeeper:
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """One real ZooKeeper for the whole test run. A test that stops a ZooKeeper starts one of its
-    own instead."""
+    """One real ZooKeeper for the whole test run. A test that stops ZooKeeper starts another
+    ZooKeeper, which only this test uses."""
     server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
     with running(server.program, server.ready):
         yield server

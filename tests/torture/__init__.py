@@ -21,7 +21,7 @@ written. docs/testing.md explains the numbers that the torture prints.
     operator    what a person does about faults, as docs/operations.md says
     site        all of these together, and how each fault begins and ends
     truth       compares lines, rows and verdicts, and computes the numbers; no I/O
-    __main__    the command: runs a schedule, prints it, and replays or shortens one that failed
+    __main__    the command: runs a schedule, prints it, and replays or shortens a failed schedule
 
 `hosts` records every written line for the oracle in `truth`, and the programs under test never read
 these records. The seed decides the schedule of faults, but not how fast the machine runs the

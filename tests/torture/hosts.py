@@ -249,9 +249,10 @@ WAYS_OF = {
     "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
     REMADE: ("renamed",),
 }  # fmt: skip
-"""How the logs of each topic are rotated. Three kinds of logs have topics of their own: logs that
-are truncated, logs that get links and copies, and logs whose topic is deleted and created again.
-For example, the agent declares a loss at each truncation, even if nothing was lost."""
+"""How the logs of each topic are rotated. Three kinds of logs have separate topics: logs that are
+truncated, logs that get links and copies, and logs whose topic is deleted and created again. These
+logs have separate topics, because such events affect the verdicts on a topic. For example, the
+agent declares a loss at each truncation, even if nothing was lost."""
 ONLY_IN = {REMADE: "dc1"}
 
 

@@ -215,7 +215,7 @@ class TortureSite:
 
         return back
 
-    # --- when it is quiet -------------------------------------------------------------------------
+    # --- after all faults have ended --------------------------------------------------------------
 
     def judged(self) -> Truth:
         """Stops the writers. Waits until the truth no longer changes, and returns the truth: what
@@ -324,7 +324,7 @@ class TortureSite:
         mirrored = _with_rejects(all_topics())
         return self._operator.is_loaded(mirrored)
 
-    # --- what it is made of -----------------------------------------------------------------------
+    # --- how the parts of the site are made -------------------------------------------------------
 
     def _commands(self) -> dict[str, list[str]]:
         found = {"kafka-dc2": self._kafka.program.command}

@@ -46,7 +46,7 @@ class Truth:
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.
-    - beside: buckets with the verdict "lost" or "unknown" that have all their lines, but are not
+    - beside: buckets with the verdict "lost" or "unknown" that have all their lines. They are not
       false alarms, because they share a reason with a bucket in which lines are missing or doubled.
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.

@@ -29,8 +29,8 @@ SELF_EXPLAINING = {
     "broker/api": {key.name.lower() for key in ApiKey},
     "skidway/cli": {home.partition(":")[0].rpartition(".")[2] for home in COMMANDS.values()},
 }
-"""For each package, the modules that its docstring need not list, because it says "one module per
-API" or "per noun"."""
+"""For each package, the modules that the package's docstring need not list, because the docstring
+says "one module per API" or "per noun"."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 """A line of a docstring's list of modules: names, then at least two spaces, then words."""

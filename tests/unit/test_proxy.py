@@ -68,9 +68,9 @@ def ask(proxy: Proxy) -> int:
 
 
 def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
-    """If several requests are in flight, a fault for two answers chooses two of them. If the
-    connection of a chosen request ends before its answer, the fault chooses another request. In the
-    end it has hit exactly two answers."""
+    """If several requests are in flight, a fault for two answers chooses two of these requests. If
+    the connection of a chosen request ends before its answer, the fault chooses another request. In
+    the end it has hit exactly two answers."""
     lost = proxy.inject(Fault.LOSE_ANSWER, lambda *_: True, times=2)
     assert ask(proxy) == 0
     eventually(lambda: lost.hits == lost.chosen == 1, what="the other hit is given back")

@@ -21,8 +21,8 @@ HERE = "tests/unit/test_words.py"
 
 
 def test_private_words_are_not_used() -> None:
-    """No private word occurs in the code or the documents, because readers do not understand it and
-    cannot search for it."""
+    """None of the words in PRIVATE occurs in the code or the documents, because readers do not
+    understand it and cannot search for it."""
     word = re.compile(rf"(?<![a-z])({'|'.join(PRIVATE)})s?(?![a-z])", re.IGNORECASE)
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -9,12 +9,12 @@
                 seal
     rejects     which share of a topic was rejected, with an example
     grid        topics by time: minutes, hours or days
-    overview    the first page: a summary of all of these
+    overview    the first page: a summary of the modules above
     topics, hosts, loads, mirrors    a page each
     bucket      one cell: the flow through the tiers, why, what next, the history
     search      finds topics, hosts, senders and reasons by text
 
 The pages take verdicts from the standing (the last verdicts on all buckets), which the collector's
-thread has made. Only the page of a bucket and the list of buckets make verdicts when they are asked
-for: on at most PAGE_BUCKETS buckets of one topic, or on the newest buckets of all topics.
+thread has made. Only the page of a bucket and the list of buckets make verdicts themselves: on at
+most PAGE_BUCKETS buckets of one topic, or on the newest buckets of all topics.
 """

@@ -21,15 +21,16 @@ from skidway.kafka.source import Source
 
 PAGE_BUCKETS = 60
 AGENTS_SHOWN = 100
-"""The page of a bucket shows at most this many hosts, those that are not complete first."""
+"""The page of a bucket shows at most this many hosts. Hosts that are not complete come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of the flow. count: None if the place never reported the topic. short: how many
-    records it lacks of those that the place with most records has; negative if it has more than the
-    first. latency: how long after the bucket's end the place first had all of them, in words; "" if
-    it lacks some, or if nobody knows it."""
+    fewer records this place has than the place with the most records. latency: how long after the
+    bucket's end this place first had all records, in words; "" if the place lacks records, or if
+    the time is not known.
+    """
 
     tier: str
     place: str
@@ -44,9 +45,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BucketPage:
-    """One bucket. alike: how many buckets after it have the same causes, so that one acceptance
-    covers them all. latency: how long after its end it was first complete, in words. changes: the
-    history, the oldest first."""
+    """One bucket. alike: how many buckets after this bucket have the same causes, so that one
+    acceptance covers all these buckets. latency: how long after its end the bucket was first
+    complete, in words. changes: the history, the oldest first.
+    """
 
     name: str
     bucket: int
@@ -74,9 +76,11 @@ def bucket_page(
     arrivals: Mapping[tuple[Tier, str], Arrival] = MappingProxyType({}),
     explained: BucketVerdict | None = None,
 ) -> BucketPage:
-    """The page of one bucket. complete_ms: when it was first complete, as far as the history knows;
-    changes: what the history says. arrivals: since when the places have their counts. explained:
-    the verdict with the agents that are explained, if it has more."""
+    """Returns the page of one bucket. complete_ms: when the bucket was first complete, if the
+    history knows this. changes: the lines of the bucket's history. arrivals: since when each place
+    has had its count. explained: the verdict with only the agents whose findings the page explains;
+    None if the page explains all agents.
+    """
     explained = explained or verdict
     return BucketPage(
         name,
@@ -96,7 +100,7 @@ def bucket_page(
 
 
 def steps(verdict: BucketVerdict, arrivals: Mapping[tuple[Tier, str], Arrival]) -> Iterable[Step]:
-    """The places in the order in which records pass through them."""
+    """Yields a step for each place, in the order in which records pass through the places."""
     end = verdict.bucket + verdict.bucket_ms
     found = sorted(verdict.places().items(), key=lambda x: (list(Tier).index(x[0].tier), x[0].name))
     most = max((sums.count for _, sums in found if sums is not None), default=0)
@@ -114,7 +118,10 @@ def steps(verdict: BucketVerdict, arrivals: Mapping[tuple[Tier, str], Arrival]) 
 
 
 def _after(arrival: Arrival | None, sums: Sums, end_ms: int) -> str:
-    """An arrival of another count is older than the verdict."""
+    """Returns in words how long after the bucket's end the records arrived. Returns "" if the
+    arrival has another count than the verdict, because the arrival is then older than the
+    verdict.
+    """
     if arrival is None or arrival.records != sums.count:
         return ""
     after_ms = arrival.time_ms - end_ms
@@ -122,8 +129,10 @@ def _after(arrival: Arrival | None, sums: Sums, end_ms: int) -> str:
 
 
 def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
-    """A row for each agent with the count of each place, agents that are not complete first.
-    explained: of how many agents the page explains the findings, if not of all."""
+    """Returns a row for each agent, with the count of each place. Agents that are not complete come
+    first. explained: the number of agents whose findings the page explains; None if it explains all
+    agents.
+    """
     agents, count = GravestFirst(verdict.agents), len(verdict.agents)
     note = ""
     if explained is not None and explained < count:
@@ -212,7 +221,7 @@ def _place_title(place: Place, places: Sequence[Place]) -> str:
 
 
 def filtered_table(verdict: BucketVerdict) -> Table:
-    """A row for each rule of the agents that left out records."""
+    """A row for each rule by which agents left out records."""
     return Table(
         "filtered",
         "Left out by rules of the agents",

@@ -29,9 +29,10 @@ class Facts:
     """The facts at one moment. Derived values are computed when a page first asks for them, and
     then cached in the object, so this class has no slots.
 
-    standing: the last judgement of all buckets. blocks: the last judgement of each hour.
-    evidence: everything but the buckets. completions: when the buckets of the last day were first
-    complete, the newest first; None without a history. notes: the newest of each sender.
+    standing: the last judgement of all buckets. blocks: the last judgement of each hour. evidence:
+    everything but the buckets. completions: when the buckets of the last day were first complete,
+    the newest first; None without a history. notes: the newest notes of each sender (messages that
+    change no verdict, for example about unsafe bytes).
     """
 
     standing: Standing
@@ -59,7 +60,7 @@ class Facts:
 
     @cached_property
     def backlogs(self) -> Mapping[int, tuple[Note, Backlog]]:
-        """What each agent told of its unsafe bytes."""
+        """The newest report of each agent about its unsafe bytes."""
         return backlogs(self.notes)
 
     @cached_property

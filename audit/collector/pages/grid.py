@@ -3,8 +3,8 @@ column is left out if no topic has a bucket in its time; the next column then sa
 is.
 
 Columns of minutes show the newest buckets with their own verdicts. A cell of an hour or a day sums
-up the verdicts of its buckets: its colour is that of the gravest verdict that somebody should look
-at. An hour of event time is a block for which the collector keeps a sum of verdicts.
+up the verdicts of its buckets. The cell has the colour of the gravest verdict that somebody should
+look at. The collector keeps a sum of verdicts for each hour of event time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ HOURS, DAYS = 24, 14
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """text: the text that a narrow cell shows beside the glyph. says: the whole content, for screen
-    readers and for the tooltip."""
+    """One cell. text: the text that a narrow cell shows beside the glyph. says: the whole content,
+    for screen readers and for the tooltip.
+    """
 
     status: str
     text: str
@@ -41,8 +42,9 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """age: 0 for the newest column; narrow windows leave out old columns. gap: how long no topic
-    has a bucket just before this column; "" if there is no such gap."""
+    """One column. age: 0 for the newest column; narrow windows leave out old columns. gap: for how
+    long before this column no topic has a bucket, in words; "" if there is no gap.
+    """
 
     start: int
     title: str
@@ -63,8 +65,9 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The grid. older, newer: addresses of the grids with the columns before and after; "" if there
-    are no such columns."""
+    """The grid. older, newer: the addresses of the grids with the columns before this grid and
+    after this grid; "" if there are no such columns.
+    """
 
     unit: str
     columns: tuple[GridColumn, ...] = ()
@@ -73,7 +76,7 @@ class Grid:
     newer: str = ""
 
     def table(self) -> Table:
-        """The cells, for programs."""
+        """The grid as a table for programs, with a row for each cell."""
         cells = (
             (
                 Cell(row.name),

@@ -11,7 +11,7 @@ from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.reports import host_report
 
 HOSTS_SHOWN = 200
-"""The page shows at most this many hosts, missed hosts first."""
+"""The page shows at most this many hosts. Expected hosts that do not report come first."""
 SENDERS_SHOWN = 100
 START_AGENT = "systemctl start skidway-agent"
 
@@ -53,7 +53,7 @@ def silent_table(facts: Facts, shown_max: int) -> Table:
 
 
 def hosts_table(facts: Facts, text: str = "") -> Table:
-    """All hosts whose names contain the text, missed hosts first."""
+    """All hosts whose names contain the text. Expected hosts that do not report come first."""
     return Table(
         "hosts",
         "Hosts that the roster names or that were heard",
@@ -75,18 +75,20 @@ def hosts_table(facts: Facts, text: str = "") -> Table:
 
 
 def hosts_with(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text, missed hosts first."""
+    """The hosts whose names contain the text. Expected hosts that do not report come first."""
     return sorted(named(facts, text), key=lambda x: not x.is_missed)
 
 
 def named(facts: Facts, text: str) -> list[HostState]:
-    """The hosts whose names contain the text. Their order does not depend on what they send, so the
-    parts of an answer fit together although hosts fall silent meanwhile."""
+    """The hosts whose names contain the text. The order of the hosts does not depend on what they
+    send. So the parts of a long answer fit together even if hosts fall silent between two
+    requests.
+    """
     return [x for x in facts.hosts if text.lower() in x.host.lower()]
 
 
 def senders_table(facts: Facts) -> Table:
-    """All senders of counts."""
+    """A row for each sender of counts."""
     return Table(
         "senders",
         f"{words.counted(len(facts.senders), 'sender')} of counts",
@@ -140,7 +142,8 @@ def _state(state: HostState, now_ms: int) -> Cell:
 
 
 def next_step(state: HostState) -> str:
-    """The command to run if a host does not report as it should."""
+    """The command to run next for a host that is behind, silent or was never heard, with the host
+    on which to run it."""
     if state.status is HostStatus.BEHIND:
         return f"on {state.host}: timedatectl status"
     return f"on {state.host}: {START_AGENT}"

@@ -1,8 +1,9 @@
 """The page of loads: what the audit knows about each output and topic.
 
-The loader tells the audit how many records of which offsets became rows and, in notes, the rows,
-files and duration of each load that read records. The newest loads are kept; `skidway load history`
-has all of them, also those that replaced files.
+With its deltas, the loader reports to the audit how many records of which offsets became rows. With
+notes (messages that change no verdict), it reports the rows, files and duration of each load that
+read records. The audit keeps the notes of the newest loads. `skidway load history` has all loads,
+including loads that replaced files.
 """
 
 from __future__ import annotations
@@ -137,8 +138,10 @@ def _told(count: int | None) -> Cell:
 
 
 def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int | None]]:
-    """For each topic of a sender: the number of offsets that the sender counted, and how many more
-    offsets the counters of the brokers have counted."""
+    """Yields, for each topic of a sender, the number of offsets that the sender has counted, and
+    how many more offsets the counters of the brokers have counted (None if no such counter has
+    counted). If the sender has counted no topic, yields (None, 0, None).
+    """
     found = [
         (source, topic) for source, topic in facts.evidence.topics.items() if key in topic.coverage
     ]
@@ -151,8 +154,9 @@ def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int 
 
 
 def behind(ours: dict[int, Coverage], theirs: list[dict[int, Coverage]]) -> int | None:
-    """How many offsets after the end of `ours` others have counted, in all partitions together;
-    None if no other sender has counted."""
+    """Returns how many offsets after the end of `ours` other senders have counted, in all
+    partitions together. Returns None if no other sender has counted.
+    """
     if not theirs:
         return None
     ends: dict[int, int] = {}

@@ -1,6 +1,7 @@
-"""The page of mirrors. For each topic of each mirror, it shows how many records the source
-cluster's counter has counted and the mirror's counter has not. It also shows the offsets that
-counters could not read."""
+"""The page of mirrors. For each topic of each mirror, it shows how many of the records that the
+source cluster's counter has counted are not yet counted by the mirror's counter. It also shows the
+offsets that counters could not read.
+"""
 
 from __future__ import annotations
 

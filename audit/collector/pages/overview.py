@@ -17,7 +17,7 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
 
 SHOWN = 6
-"""A table of the first page shows at most this many rows; its own page has all of them."""
+"""A table on the first page shows at most this many rows. All its rows are on another page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Overview:
 
 
 def overview(facts: Facts, unit: str, until: int | None) -> Overview:
-    """The first page, with a grid of minutes, hours or days."""
+    """The first page, with a grid of minutes, hours or days. until: the grid has only columns that
+    begin before this time (ms); None for the newest columns."""
     return Overview(
         headline(facts.standing),
         alarms(facts),
@@ -57,7 +58,7 @@ def overview(facts: Facts, unit: str, until: int | None) -> Overview:
 
 
 def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, Any]:
-    """The same for programs."""
+    """The content of the first page as a JSON document for programs."""
     found = overview(facts, unit, until)
     newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
     return {
@@ -87,8 +88,9 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def headline(found: Standing) -> Headline:
-    """The headline of a page about these topics. A recount that differs from the counts is as grave
-    as a tier with missing records."""
+    """Returns the headline of a page about the topics of this standing. A recount that differs from
+    the audit's counts is as grave as a tier with missing records.
+    """
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*(status for status, count in found.overdue.items() if count), *differ]
     status = max(overdue, default=Status.COMPLETE).word

@@ -2,10 +2,11 @@
 bucket is that is not complete yet (lag).
 
 The freshness of a bucket is the time from its end to the moment at which the collector first found
-it complete, according to the history. The pace of a topic has quantiles of the freshness of the
-last day's buckets. The lag of a topic is 0 while all of its buckets are complete or accepted, so a
-topic to which nobody writes has no lag. The history also gives the lag at an earlier moment: it is
-the age that the oldest bucket had at this moment, among the buckets that were complete only later.
+it complete, according to the history. The pace of a topic consists of quantiles of the freshness of
+the last day's buckets. The lag of a topic is 0 while all of its buckets are complete or accepted,
+so a topic to which nobody writes has no lag. The lag at an earlier moment is computed from the
+history. It is the age, at that moment, of the oldest bucket that was first complete after that
+moment.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from skidway.kafka.source import Source
 
 DAY_MS = 86_400_000
 TREND_POINTS, TREND_STEP_MS = 13, 300_000
-"""The trend has a point every five minutes: twelve of the last hour, and the present one."""
+"""The trend has a point every five minutes: twelve points of the last hour, and the present lag."""
 TREND_OVER = 3
 """The trend compares the present lag with the lag this many points earlier."""
 STEADY_S, STEADY_SHARE = 60, 0.1
@@ -31,9 +32,10 @@ itself."""
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of a topic. buckets: from how many buckets `p50_s` and `p99_s` were computed. lag_s:
-    None if nothing was counted. points: earlier lags, oldest first, then the present one; empty
-    without a history."""
+    """The pace of a topic. buckets: the number of buckets from which `p50_s` and `p99_s` were
+    computed. lag_s: None if nothing was counted. points: the earlier lags, oldest first, and then
+    the present lag; empty without a history.
+    """
 
     lag_s: float | None
     waiting_since: int | None
@@ -67,7 +69,8 @@ def paces(
     policy: Policy,
     now_ms: int,
 ) -> dict[Source, Pace]:
-    """The pace of each topic."""
+    """The pace of each topic. completions: when buckets were first complete, according to the
+    history; None without a history."""
     by_source: dict[Source, list[Completion]] = {}
     for each in completions or ():
         by_source.setdefault(each.source, []).append(each)
@@ -110,7 +113,9 @@ def _pace(topic: TopicStanding, completions: list[Completion], policy: Policy, n
 def _points(
     completions: list[Completion], since: int | None, now_ms: int, lag_s: float | None
 ) -> tuple[float, ...]:
-    """The lag at earlier moments. Moments before the first bucket in the history are left out."""
+    """The lag in seconds at earlier moments, oldest first, and then the present lag (`lag_s`).
+    Moments before the first bucket in the history are left out. Empty if there is no history, or if
+    no bucket was counted. since: the start of the oldest bucket that is not complete now."""
     if not completions or lag_s is None:
         return ()
     known_since = min(x.bucket for x in completions)
@@ -137,5 +142,6 @@ def _age_s(bucket: int, time_ms: int) -> float:
 
 
 def _percentile(found: Sequence[float], share: float) -> float | None:
-    """The nearest rank."""
+    """Returns the quantile for this share (0 to 1) of sorted values, by the nearest rank; None if
+    there are no values."""
     return found[min(int(share * len(found)), len(found) - 1)] if found else None

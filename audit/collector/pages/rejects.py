@@ -52,12 +52,12 @@ class Rejected:
 
     @property
     def rejected(self) -> int:
-        """All rejects."""
+        """The number of rejects, of the agents and of the loader together."""
         return self.by_agents + self.by_loader
 
     @property
     def share(self) -> float:
-        """The share of rejects among all lines, including those that rules left out."""
+        """The share of rejects among all lines, including lines that rules left out."""
         return self.rejected / (self.rejected + self.rest) if self.rejected else 0.0
 
 
@@ -132,7 +132,8 @@ def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
 
 
 def _example_cell(found: BucketVerdict | None) -> Cell:
-    """The cell links to the page of the bucket, which names the hosts."""
+    """A cell with a link to the page of this bucket, which names the hosts; a cell that says so if
+    there is no bucket."""
     if found is None:
         return Cell("none in the newest minutes")
     count = found.rejects or found.records

@@ -1,8 +1,8 @@
-"""What is at risk: bytes that only a host has, records that a later tier does not have yet, and
-hosts for whose lines nobody has vouched.
+"""The table of what is at risk: bytes that only a host has, records that a later tier does not have
+yet, and hosts without a recent seal.
 
-What is lost first comes first. After the rows with a known time of loss come the others, the oldest
-first, because logs are rotated and segments expire in the order of their age.
+The rows with a known time of loss come first, in the order of this time. The other rows follow, the
+oldest first, because logs are rotated and segments expire in the order of their age.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from skidway.audit.topic.messages import Tier
 
 SHOWN = 6
 UNSEALED_MS = 60_000
-"""If the lines of a host are not covered by a seal for `lateness.ms` and this time, the table names
-the host."""
+"""The table names a host if the host's newest seal is older than `lateness.ms` and this time
+together.
+"""
 
 COLUMNS = (
     Column("what", "What"),
@@ -46,7 +47,7 @@ Order = tuple[bool, int]
 
 
 def table(facts: Facts) -> Table:
-    """The rows of what is at risk, what is lost first before all others."""
+    """Returns the rows of what is at risk, in the order that the module's docstring describes."""
     found = [*_tier_rows(facts), *_host_rows(facts)]
     found.sort(key=lambda x: x[0])
     rebuilding = facts.evidence.rebuilding
@@ -80,8 +81,9 @@ def _tier_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
 
 
 def _host_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
-    """The topics of hosts with unsafe bytes, then the hosts that do not vouch and have told no such
-    topic."""
+    """Yields a row for each topic of which a host has unsafe bytes at risk. Then yields a row for
+    each host without a recent seal that has no such topic.
+    """
     if facts.evidence.rebuilding:
         return
     named = set()
@@ -113,7 +115,9 @@ def _tier_row(facts: Facts, found: TierRisk) -> Row:
 
 
 def _backlog_row(facts: Facts, found: HostRisk) -> Row:
-    """If the host was not heard since the agent told its bytes, it may have more of them by now."""
+    """Returns the row of a topic with unsafe bytes on a host. If the host is silent or behind, it
+    may have more unsafe bytes by now, so the number of bytes gets the sign "≥".
+    """
     topic, state = found.topic, found.host
     since = topic.oldest_ms
     path = topic.files[0].path if topic.files else ""
@@ -145,7 +149,7 @@ def _host_row(facts: Facts, state: HostState) -> Row:
 
 
 def _has_told(facts: Facts, state: HostState) -> bool:
-    """Whether all agents of a host that is heard told their backlogs."""
+    """Returns whether the host reports, and all its agents have reported their backlogs."""
     is_heard = state.status not in (HostStatus.SILENT, HostStatus.BEHIND, HostStatus.NEVER_HEARD)
     return is_heard and all(x.agent in facts.backlogs for x in state.agents)
 
@@ -158,7 +162,9 @@ def _left(loss_ms: int | None, now_ms: int) -> Cell:
 
 
 def _unsafe_words(facts: Facts) -> str:
-    """All bytes that agents have told, also those of the last seconds."""
+    """Returns a sentence about all unsafe bytes that agents have reported, including the bytes of
+    the last seconds.
+    """
     expected = {x.agent for state in facts.hosts if state.expected for x in state.agents}
     told = [found.bytes for agent, (_, found) in facts.backlogs.items() if agent in expected]
     silent = len(expected) - len(told)
@@ -176,8 +182,9 @@ def _link(state: HostState) -> str:
 
 
 def _command(state: HostState) -> str:
-    """The command to run. For a host that does not report, it is the same command as in the table
-    of silent hosts."""
+    """The command to run next, to find out why bytes of a host are at risk or why the host has no
+    recent seal. For a host that does not report, it is the same command as in the table of silent
+    hosts."""
     if state.status in (HostStatus.SILENT, HostStatus.NEVER_HEARD):
         return next_step(state)
     return f"on {state.host}: skidway agent state show"

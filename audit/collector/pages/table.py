@@ -14,8 +14,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column. key: its name for programs. kind: "" for text, "number", "time", "path" or "code"
-    (a command). rank: 1 if every window shows it, up to 4 if only wide ones do, and not beside
-    other tables."""
+    (a command). rank: from 1 (every window shows the column) to 4 (only wide windows show it, and
+    only if no other table is beside this table)."""
 
     key: str
     title: str
@@ -37,13 +37,12 @@ class Cell:
 
     @property
     def for_programs(self) -> Any:
-        """The value, or the text if there is none."""
+        """The value, or the text if the cell has no value."""
         return self.text or None if self.value is None else self.value
 
 
 class Rows(Sequence[tuple[Cell, ...]]):
-    """The rows of a table that may have thousands of them. A row is made when somebody asks for
-    it."""
+    """The rows of a table that may have thousands of rows. A row is made only when it is read."""
 
     def __init__(self, things: Sequence[Any], row: Callable[[Any], tuple[Cell, ...]]) -> None:
         self._things = things
@@ -97,8 +96,9 @@ class Table:
         return max(len(self.rows) - self.shown_max, 0)
 
     def records(self, begin: int = 0, count: int | None = None) -> list[dict[str, Any]]:
-        """The rows for programs: all of them, or `count` of them from row `begin` on. If a cell has
-        a status, the key with `_status` has it."""
+        """Returns the rows for programs: all rows, or `count` rows from row `begin` on. If a cell
+        has a status, the row has the status under the column's key with the suffix `_status`.
+        """
         end = len(self.rows) if count is None else begin + count
         return [self._record(row) for row in self.rows[begin:end]]
 
@@ -122,7 +122,7 @@ def csv_text(table: Table) -> str:
 
 
 def document(tables: Iterable[Table]) -> dict[str, Any]:
-    """Several tables for programs, by name."""
+    """Returns several tables for programs, by name."""
     return {table.key: table.records() for table in tables}
 
 

@@ -1,4 +1,4 @@
-"""The page of topics, and the two tables about them on the first page."""
+"""The page of topics, and the two tables about topics on the first page."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _ARROWS = {"rising": "↗", "falling": "↘", "steady": "→", "": ""}
 
 
 def freshness_table(facts: Facts, shown_max: int) -> Table:
-    """Up to which time each topic is complete, and how soon its buckets were complete. The worst
-    topic comes first."""
+    """Returns a table that says up to which time each topic is complete, and how soon after their
+    end its buckets were complete. The worst topic comes first.
+    """
     since = (
         "This collector has no history, so freshness is unknown."
         if facts.completions is None
@@ -51,7 +52,9 @@ def freshness_table(facts: Facts, shown_max: int) -> Table:
 
 
 def lag_table(facts: Facts, shown_max: int) -> Table:
-    """The age of each topic's oldest bucket that is not complete, and how it changed."""
+    """Returns a table with the age of each topic's oldest bucket that is not complete, and how this
+    age has changed.
+    """
     return Table(
         "lag",
         "Age of the oldest minute that is not complete yet, and its last hour",

@@ -1,7 +1,7 @@
-"""Why a bucket is not complete and what to do next, for its page.
+"""Lists the causes why a bucket is not complete, and what to do next, for the bucket's page.
 
-Many hosts may have the same trouble, so explanations with the same cause, place, file and command
-are one entry, with the hosts' words below.
+Many hosts may have the same problem. So explanations with the same cause, place, file and command
+become one entry, which lists the reasons of the hosts.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ RANGES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """One cause. status: the verdict that the cause leads to; "warned" for a remark. says: the
+    """One entry. status: the verdict that the cause leads to; "warned" for a remark. says: the
     reasons of the first hosts; more: how many further reasons there are. where: tier, place, host,
     path, bytes and offsets, as far as they are known. accept: the command that accepts the cause if
-    it cannot be repaired. accepts: whether `command` or `accept` is an acceptance."""
+    it cannot be repaired. accepts: whether `command` or `accept` is an acceptance.
+    """
 
     status: str
     cause: str
@@ -38,8 +39,9 @@ class Why:
 
 
 def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...]:
-    """The causes, the gravest first. Of equally grave causes, the cause in the earliest tier comes
-    first."""
+    """Returns the causes, the gravest first. If causes are equally grave, the cause in the earlier
+    tier comes first.
+    """
     names = {x.agent: x.name for x in verdict.agents}
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
@@ -51,7 +53,9 @@ def whys(verdict: BucketVerdict, found: Sequence[Explanation]) -> tuple[Why, ...
 
 
 def accepted(verdict: BucketVerdict) -> tuple[str, ...]:
-    """The findings and warnings that people accepted, with their names and reasons."""
+    """The findings and warnings that people accepted, with the names and reasons of these
+    people.
+    """
     return tuple(dict.fromkeys(x.words for x in _findings(verdict) if x.acceptance is not None))
 
 

@@ -10,7 +10,7 @@ from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import report
 
 WARNED = "warned"
-"""The colour of a bucket that is complete with a warning."""
+"""The key of GLYPHS for a bucket that is complete with a warning."""
 
 GLYPHS = {
     "complete": "✓", WARNED: "△", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"
@@ -56,13 +56,13 @@ def moment(time_ms: int) -> str:
 
 
 def clock(time_ms: int) -> str:
-    """Hours and minutes, with seconds if there are any."""
+    """Returns hours and minutes, and the seconds if they are not 0."""
     text = report.time_text(time_ms)[11:19]
     return text.removesuffix(":00") if text.count(":") == 2 else text
 
 
 def date(time_ms: int) -> str:
-    """The day of a time."""
+    """The day (UTC) of a time, as on the pages."""
     return report.time_text(time_ms)[:10]
 
 
@@ -72,7 +72,9 @@ def weekday(time_ms: int) -> str:
 
 
 def near(time_ms: int, now_ms: int) -> str:
-    """A time without its day if it is a time of today, and without seconds if there are none."""
+    """Returns a time in words. Leaves out the day if the time is today, and the seconds if they are
+    0.
+    """
     at = clock(time_ms)
     return at if date(time_ms) == date(now_ms) else f"{date(time_ms)} {at}"
 
@@ -98,7 +100,7 @@ def short(count: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """The share in percent."""
+    """The share of `part` in `whole`, in percent."""
     percent = 100 * part / whole if whole else 0.0
     return "0 %" if not part else "< 0.01 %" if percent < 0.01 else f"{percent:.3g} %"
 

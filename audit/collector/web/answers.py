@@ -25,17 +25,17 @@ _KEPT = HEADERS | {"Cache-Control": "max-age=300"}
 
 
 def html(text: str) -> Response:
-    """A page."""
+    """The response with a page."""
     return HTMLResponse(text, headers=HEADERS)
 
 
 def json(document: dict[str, Any]) -> Response:
-    """A document for programs."""
+    """The response with a JSON document for programs."""
     return JSONResponse(document, headers=HEADERS)
 
 
 def csv(tables: Sequence[Table], key: str | None) -> Response:
-    """The table with this key; without a key, the first table."""
+    """Returns the table with this key as CSV. Without a key, returns the first table."""
     found = next((x for x in tables if key in (None, x.key)), None)
     if found is None:
         known = ", ".join(x.key for x in tables)

@@ -59,8 +59,10 @@ EXPLAINED_MAX = 300
 """The page and the JSON of a bucket explain the findings of at most this many hosts, the gravest
 first."""
 AGENTS_FEW = 1_000
-"""If the topics of a list of buckets have more agents, the list is as long as that of the standing,
-whose verdicts need not be made again."""
+"""If the topics of a list of buckets have more than this many agents, the list has only
+NEWEST_BUCKETS buckets. The standing already has verdicts on these buckets (short verdicts, which
+have only the gravest agents), so the list takes little work.
+"""
 COMPLETIONS_MAX = 100_000
 FOUND_MAX = 200
 
@@ -142,7 +144,7 @@ class Dashboard:
         tables = [*found.tables, found.grid.table()]
         return answers.csv(tables, request.query_params.get("table"))
 
-    # The rooms.
+    # Pages of tables: topics, hosts and others.
 
     def _room(self, name: str, tables: Callable[[Request, Facts], Sequence[Table]]) -> list[Route]:
         def page(request: Request) -> Response:
@@ -209,7 +211,9 @@ class Dashboard:
     def _bucket(
         self, verdict: BucketVerdict, name: str, evidence: Evidence, run: Sequence[BucketVerdict]
     ) -> BucketPage:
-        """run: the buckets after this one, as far as they are judged."""
+        """Returns the page of a bucket. run: the bad buckets after this bucket that were judged for
+        this page (see `_run`).
+        """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)
         same, explained = alike(verdict, run), _explained(verdict)
         said = self._explanations(explained, evidence, same)
@@ -224,15 +228,18 @@ class Dashboard:
     def _explanations(
         self, explained: BucketVerdict, evidence: Evidence, same: Sequence[BucketVerdict]
     ) -> Sequence[Explanation]:
-        """The causes. The command that accepts them also covers the buckets after this one with the
-        same causes."""
+        """Returns the causes. The command that accepts a cause also covers the buckets in `same`,
+        which come after this bucket and have the same causes.
+        """
         policy, now_ms = self._edition.policy, self._clock.time_ms()
         last = same[-1].bucket if same else None
         return explain(explained, evidence, policy, now_ms, self._access, last=last)
 
     def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
-        """The buckets after a bucket that somebody should look at, if somebody should look at them
-        too. The more agents the topic has, the fewer buckets are judged for this."""
+        """Returns the bad buckets that come after the first bad bucket in `found`. A bucket is bad
+        if somebody should look at it. The more agents the topic has, the fewer buckets this method
+        judges.
+        """
         names = None if topic is None else [topic]
         bad = [x for x in found if is_bad(x)]
         count = min(PAGE_BUCKETS, ROWS_MAX // max(self._edition.agents_of(names), 1))
@@ -297,8 +304,10 @@ class Dashboard:
     def _listed(
         self, request: Request, topic: str | None
     ) -> tuple[list[BucketVerdict], int | None]:
-        """The verdicts on the buckets of a page, and the bucket at which the next page begins; None
-        on the last page. If the page has many agents, the verdicts are short."""
+        """Returns the verdicts on the buckets of a page, and the bucket at which the next page
+        begins (None on the last page). If the page has many agents, the verdicts are short: they
+        have only the gravest agents.
+        """
         names = None if topic is None else [topic]
         agents = self._edition.agents_of(names)
         count = PAGE_BUCKETS if agents <= AGENTS_FEW else NEWEST_BUCKETS
@@ -334,7 +343,7 @@ class Dashboard:
             history_answers.answer(self._history, request.query_params, known, now_ms)
         )
 
-    # What all answers have.
+    # The parts that all answers have.
 
     def _facts(self) -> Facts:
         kept = self._edition.kept
@@ -387,7 +396,7 @@ class Dashboard:
 
 
 def _explained(verdict: BucketVerdict) -> BucketVerdict:
-    """The verdict with the agents whose findings are explained."""
+    """Returns the verdict with only the agents whose findings are explained."""
     agents = gravest_first(verdict.agents, EXPLAINED_MAX)
     return replace(verdict, agents=agents, known_parts=verdict.parts)
 

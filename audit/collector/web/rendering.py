@@ -70,7 +70,9 @@ class Pages:
 
 
 def line(points: Sequence[float]) -> str:
-    """The points of an SVG polyline in a box of 96 x 20, the greatest value at the top."""
+    """Returns the points of an SVG polyline in a box of 96 x 20, with the greatest value at the
+    top.
+    """
     most, step = max(points, default=0.0) or 1.0, _WIDTH / max(len(points) - 1, 1)
     at = (
         (index * step, _HEIGHT - 1 - value / most * (_HEIGHT - 2))

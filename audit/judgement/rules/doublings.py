@@ -56,7 +56,7 @@ class _Stretch(NamedTuple):
 
 
 class Doublings:
-    """The doublings of one topic."""
+    """Finds the doublings of one topic."""
 
     def __init__(self, evidence: Evidence, topic: TopicEvidence) -> None:
         self._evidence = evidence
@@ -85,7 +85,8 @@ class Doublings:
                 yield stretch.reason
 
     def of_agent(self, agent: int) -> tuple[object, ...]:
-        """The evidence about an agent that this rule uses for every bucket."""
+        """The part of the evidence about an agent that this rule uses for every bucket. If it
+        changes, all verdicts on the agent may change."""
         if agent not in self._topic.rereadings:
             return ()
         known = self._topic.rereadings[agent]

@@ -20,9 +20,10 @@ from skidway.audit.judgement.verdict import Finding, Status
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent, for each pair of consecutive epochs of the agent."""
+    """Findings on one agent. For each pair of consecutive epochs, yields a finding if lines of the
+    bucket may count twice or not at all because of the newer epoch."""
     epochs = facts.epochs.get(agent, [])
-    if epochs and epochs[0].epoch > 1:  # the audit has no messages of earlier epochs
+    if epochs and epochs[0].epoch > 1:  # earlier epochs' messages expired: assume epoch 0
         epochs = [epochs[0]._replace(epoch=0), *epochs]
     for old, new in pairwise(epochs):
         until = [x for x in facts.seals[agent] if x.epoch == old.epoch]

@@ -42,7 +42,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
     known.sort(key=lambda each: each[0].is_retired)  # retired places come last
     silent = [place for place, x in sums.items() if x is None]
     if _all_filtered(sums):
-        silent = []  # no records that a tier could report
+        silent = []  # after filtering, no records are left that a tier could count
     largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
     for place in silent:
         words = f"tier {reasons.of_place(place)} never reported this topic"
@@ -77,8 +77,8 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
 
 
 def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
-    """Yields a finding about the newest gap that may explain why this place lacks records, if there
-    is such a gap."""
+    """Yields a finding about the newest gap (offsets that the senders of this place could not
+    read), if there is any. The gap may explain why the place lacks records."""
     senders = {key for x in facts.places if x.place == place for key in x.senders}
     gaps = [note for note in facts.topic.gaps if note.sender in senders]
     if gaps:
@@ -93,7 +93,8 @@ def _cause(expected: Sums, found: Sums) -> Cause:
 
 
 def _gravity(place: Place) -> Status:
-    """The status of a finding about records that a place lacks."""
+    """The status of a finding about records that this place lacks: COMPLETE, which makes no verdict
+    worse, if the place is retired, and otherwise INCOMPLETE."""
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
 
 

@@ -47,7 +47,7 @@ class Losses:
                 yield lost.finding
 
     def of_agent(self, agent: int) -> list[_Lost]:
-        """The evidence about an agent that this rule uses for every bucket."""
+        """The losses that the agent declared, with the event times that the lost lines can have."""
         if agent not in self._of_agents:
             self._of_agents[agent] = list(_of_agent(self._facts, agent))
         return self._of_agents[agent]
@@ -57,7 +57,7 @@ def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
-            seals = facts.seals.get(agent, ())  # a message may name an unknown agent
+            seals = facts.seals.get(agent, ())  # empty if no message of the agent came
             before = [x for x in seals if x[:2] < (note.epoch, note.number)]
             prior = before[-1] if before else None
             is_lost = note.loss.certainty is Certainty.LOST
@@ -92,8 +92,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta between the agent's last seal before the loss and the loss itself may have
-    counted lines of the bucket."""
+    """Whether a delta between the agent's last seal before the loss (`prior`; None if there was no
+    seal) and the loss itself may have counted lines of the bucket."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

@@ -35,8 +35,10 @@ def warnings(
 
 
 def _warning(about: Rejects, who: str, share: float) -> Finding:
-    """The finding's name does not contain the allowed share, so that an acceptance stays valid if
-    this setting changes."""
+    """Makes the warning that too many records were rejected. share: the share that is allowed. The
+    name of the warning does not contain this share, so that an acceptance stays valid if the
+    setting changes.
+    """
     said = reasons.of_rejects(about.rejects, about.records, who)
     words = f"{said} ({100 * share:.3g}% is allowed)"
     return Finding(Status.COMPLETE, words, Cause.REJECTED, said, about=about)

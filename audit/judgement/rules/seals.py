@@ -33,7 +33,8 @@ def until(time_ms: int) -> str:
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings that say why the newest seal of one agent does not vouch for the bucket."""
+    """If the newest seal of this agent does not vouch for the bucket, yields findings that say
+    why."""
     seals = facts.seals.get(agent)
     if not seals:
         yield _waiting(facts, agent, bucket, NEVER_SEALED, 0)
@@ -62,8 +63,8 @@ def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
 def _waiting(
     facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
 ) -> Finding:
-    """A finding with the status OPEN while the agent is alive, and UNKNOWN once the agent is silent
-    and the bucket is due."""
+    """A finding that the agent has not sealed the bucket yet, with this reason. Its status is OPEN
+    while the agent is alive, and UNKNOWN once the agent is silent and the bucket is due."""
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
     if facts.now_ms < deadline:

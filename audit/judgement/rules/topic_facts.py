@@ -54,8 +54,9 @@ class CommonFacts:
 
 
 class UsableSeals(Mapping[int, list[SealNote]]):
-    """The usable seals of each known agent, oldest first. The seals of an agent are computed when
-    somebody asks for them."""
+    """The usable seals of each known agent, oldest first. The seals of an agent are computed only
+    when they are read.
+    """
 
     def __init__(self, evidence: Evidence, expectation: Expectation) -> None:
         self._evidence = evidence
@@ -144,7 +145,7 @@ class TopicFacts:
 
 
 def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
-    """The counts of these senders together."""
+    """The counts of these senders, added up."""
     return total([tallies[key].sums for key in keys if key in tallies])
 
 

@@ -28,9 +28,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. If no counter of the first tier
-    that has counters ever reported the topic, one of them is enough: a counter of this tier that
-    may count the topic must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. The first tier that has counters
+    may have no counter that ever reported the topic. In this case it is enough if any counter of
+    this tier that may count the topic was heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -43,7 +43,8 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
 
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
     """The part of the evidence for `findings` that changes with each message: when the first
-    counters were heard. Yields only times before the bucket was due."""
+    counters were heard. Yields the counter and the time for each of the first counters that was
+    last heard before the bucket was due."""
     heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
     yield from (each for each in heard if each[1] < facts.due(bucket))
 
@@ -61,7 +62,8 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on the first counters that were not heard since the bucket was due."""
+    """Yields a finding for each of the `_first_counters` that was not heard since the bucket was
+    due."""
     due = facts.due(bucket)
     for key in _first_counters(facts):
         seen = facts.evidence.heard_ms(key[:2])
@@ -76,14 +78,14 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that is not heard. The status is OPEN as long as the
-    counter may only be late."""
+    """The status of a finding on a counter that was not heard since `due`: OPEN until silence_ms
+    have passed since `due`, because the counter may only be late, and UNKNOWN after that."""
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on offsets that were not counted, because only such offsets show that records
-    without origin are missing."""
+    """Findings on offsets that no counter has counted: offsets before the first counted offset, and
+    gaps. Records without origin have no other sign that they are missing."""
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
@@ -112,7 +114,8 @@ def _has_counters(facts: TopicFacts) -> bool:
 
 
 def _first_tier(facts: TopicFacts) -> Tier | None:
-    """Of the expected tiers with counters, the first that is not retired."""
+    """The first of the expected tiers with counters (broker, mirror) that is not retired; None if
+    there is none."""
     tiers = (x for x in (Tier.BROKER, Tier.MIRROR) if x in facts.tiers)
     return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
 

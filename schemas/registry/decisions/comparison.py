@@ -38,7 +38,7 @@ class Comparison:
     def prepare(self, schema: Submitted) -> None:
         """Makes the slow comparison. The caller calls this method before it acquires the log's
         lock, for which other writers wait. A later call of `messages` uses the result."""
-        with contextlib.suppress(Refusal):  # the decision raises the refusal again
+        with contextlib.suppress(Refusal):  # `messages` raises it again during the decision
             self.messages(schema)
 
     def _found(

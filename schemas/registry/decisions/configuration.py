@@ -37,14 +37,14 @@ refuses these keys. Otherwise clients would believe that the keys have an effect
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
-    """Returns the subject's own level. Raises `NotFound`."""
+    """Returns the subject's own level. Raises `NotFound` if the subject has none."""
     if subject not in state.levels:
         raise config_not_found(subject)
     return state.levels[subject]
 
 
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
-    """Sets a compatibility level. The answer repeats the level.
+    """Returns the decision to set a compatibility level. The decision's answer repeats the level.
 
     As in Confluent's registry, a body without `compatibility` changes nothing, and the answer is
     the level that was set before. With `compatibility` null, the level is removed, so that the
@@ -63,9 +63,9 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
-    """Removes the level, so that the global level or the program's default applies. The answer is
-    the level that was set before. If no global level was set, the answer is the program's
-    default."""
+    """Returns the decision to remove the level, so that the global level or the program's default
+    applies. The decision's answer is the level that was set before. If no global level was set, the
+    answer is the program's default."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -76,7 +76,7 @@ def reset_level(state: RegistryState, subject: str | None) -> Decision:
 
 def mode_set_for(state: RegistryState, subject: str) -> Mode:
     """Returns the subject's own mode, or READONLY_OVERRIDE if this mode is set for all subjects.
-    Raises `NotFound`."""
+    Raises `NotFound` if neither of the two is set."""
     if state.mode(None) is Mode.READONLY_OVERRIDE:
         return Mode.READONLY_OVERRIDE
     if subject not in state.modes:
@@ -87,7 +87,7 @@ def mode_set_for(state: RegistryState, subject: str) -> Mode:
 def set_mode(
     state: RegistryState, subject: str | None, body: Mapping[str, Any], *, force: bool
 ) -> Decision:
-    """Sets a mode. The answer repeats the mode.
+    """Returns the decision to set a mode. The decision's answer repeats the mode.
 
     Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
     is deleted. If `subject` is None, every version of every subject must be deleted. The reason is
@@ -110,8 +110,9 @@ def set_mode(
 
 
 def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
-    """Removes the mode, so that the global mode or READWRITE applies. The answer is the mode that
-    was set before. If no global mode was set, the answer is READWRITE.
+    """Returns the decision to remove the mode, so that the global mode or READWRITE applies. The
+    decision's answer is the mode that was set before. If no global mode was set, the answer is
+    READWRITE.
 
     If `recursive` is true and `subject` is None, also removes the subjects' own modes.
     """

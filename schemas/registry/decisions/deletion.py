@@ -1,5 +1,5 @@
-"""Deletes versions and subjects. A version must be soft-deleted before it can be deleted
-permanently. A version that another schema references is never deleted."""
+"""Makes decisions about the deletion of versions and subjects. A version must be soft-deleted
+before it can be deleted permanently. A version that another schema references cannot be deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Decision:
-    """Deletes every version of the subject. The answer is the list of the versions' numbers."""
+    """Returns the decision to delete every version of the subject. The decision's answer is the
+    list of the versions' numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
     live = [each for each in every if not each.deleted]
@@ -35,8 +36,8 @@ def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> De
 def delete_version(
     state: RegistryState, subject: str, version: int | None, *, permanent: bool
 ) -> Decision:
-    """Deletes one version. If `version` is None, deletes the latest version. The answer is the
-    version's number."""
+    """Returns the decision to delete one version; if `version` is None, the latest version. The
+    decision's answer is the version's number."""
     check_writable(state, subject)
     found = state.version(subject, version, deleted=version is not None)
     _check_unreferenced(state, subject, [found])

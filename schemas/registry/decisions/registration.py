@@ -70,7 +70,8 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
 
 
 def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bool) -> Version:
-    """Returns the subject's newest version that has the schema. Raises `NotFound`."""
+    """Returns the subject's newest version that has the schema. Raises `NotFound` if no version has
+    it."""
     found = _newest_same(state, state.versions(subject, deleted=deleted), schema)
     if found is None:
         raise schema_not_found()
@@ -80,8 +81,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """Returns the newest of these versions that has the schema. If the schema has several ids,
-    prefers a version with the id that was written last."""
+    """Returns the newest of these versions that has the schema, or None if none of them has it. If
+    the schema has several ids, prefers a version with the id that was written to the log last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:

@@ -8,7 +8,7 @@ batches.
                 backoff                           waits between attempts
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
-                topic_creation                missing topics are created, until they can be used
+                topic_creation                creates missing topics; waits until they are usable
                 pump                              the fetcher's requests and answers
                 following                             inside another loop, such as the broker's loop
 

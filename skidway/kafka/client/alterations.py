@@ -1,8 +1,8 @@
 """Builds the calls of the requests with which people alter or measure a cluster, and reads the
 responses to them.
 
-The classes of a message take longer to make than most requests to answer. So the client imports
-this module only when it sends such a request.
+It takes longer to make the classes of a message than to get the answer to most requests. So the
+client imports this module only when it sends such a request.
 """
 
 from __future__ import annotations

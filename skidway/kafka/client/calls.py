@@ -39,7 +39,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MessageCall:
-    """A request of any kind. `skidway.kafka.protocol` encodes the request and decodes the
+    """A request to any API. `skidway.kafka.protocol` encodes the request and decodes the
     response."""
 
     api: ApiKey
@@ -49,7 +49,7 @@ class MessageCall:
     is_answered: bool = True
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """Length, header and body in one piece."""
+        """Returns the request in one piece: length, header and body."""
         body = encode(self.build(version), version)
         return [request_frame(self.api, version, correlation_id, client_id, body)]
 
@@ -74,7 +74,7 @@ class ProduceCall:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the broker sends a response; with acks 0 it sends none."""
+        """Whether the broker sends a response. With acks 0, it sends no response."""
         return self.acks != 0
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
@@ -101,7 +101,7 @@ class FetchCall:
         return ApiKey.FETCH
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """Length, header and body in one piece."""
+        """Returns the request in one piece: length, header and body."""
         return [fetch_request.write_request(correlation_id, client_id, version, self.request)]
 
     def read(self, body: memoryview, version: int) -> fetch_response.FetchAnswer:

@@ -42,10 +42,10 @@ class Client:
     at a time may use a client.
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. If the
-    answer is an error, most methods raise `KafkaError`. Some methods return the errors per topic
-    instead. Producers and fetchers that are made with a client share the loop of the client's
-    connections. While one producer or fetcher waits, the bytes of all the others are sent and
-    received, too.
+    answer is an error, most methods raise `KafkaError`. Methods for several topics return an error
+    or None for each topic instead. Producers and fetchers that are made with a client share the
+    loop of the client's connections. So while one of them waits, the bytes of all of them are sent
+    and received.
     """
 
     def __init__(
@@ -57,12 +57,11 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`bootstrap` is host:port, or several of these separated by commas. Raises UsageError for
-        a malformed text.
+        """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
         If connections are refused and no broker has answered any request yet, a request gives up
         after `refused_timeout_ms`. Commands for which a person waits set a short time. None means
-        that the request timeout applies in this case, too.
+        that in this case, too, a request gives up only after the request timeout.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -131,8 +130,8 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """Like `list_offsets`, but without retries. Asks each leader only once. Returns the offsets
-        in the answers, and the errors of the other partitions."""
+        """Does the same as `list_offsets`, but without retries: asks each leader only once. Returns
+        the offsets that were found, and, for the partitions without an offset, the errors."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
@@ -164,8 +163,8 @@ class Client:
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> requests.Results:
-        """Adds partitions until each topic has the number in `counts`. Returns for each topic an
-        error or None.
+        """Adds partitions until each topic has the number of partitions that `counts` gives.
+        Returns for each topic an error or None.
 
         Raises UnsupportedVersion if the broker cannot add partitions.
         """
@@ -300,7 +299,8 @@ class Client:
     def _ask_controller(
         self, call: Call, results: Callable[[Any], requests.Results]
     ) -> requests.Results:
-        """Asks the controller; if the controller has changed meanwhile, asks the new controller."""
+        """Sends a request to the controller, and returns its answer. If the controller has changed
+        meanwhile, asks the new controller."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:
@@ -327,7 +327,8 @@ class Client:
     def _list_offsets_once(
         self, times: Mapping[TopicPartition, int], found: dict[TopicPartition, ListedOffset]
     ) -> dict[TopicPartition, KafkaError]:
-        """Asks every leader once. Adds the offsets to `found`, and returns the errors."""
+        """Asks the leader of each partition once. Adds the offsets to `found`. Returns the errors
+        of the partitions for which no offset was found."""
         cluster = self.metadata(sorted({tp.topic for tp in times}))
         errors: dict[TopicPartition, KafkaError] = {}
         leaders: dict[Address, dict[TopicPartition, int]] = {}

@@ -5,7 +5,7 @@
 
 Responses come in the order of the requests. If a response does not belong to the oldest open
 request, the connection ends. Every request has a deadline. If a deadline passes, the connection
-also ends, because later requests cannot be answered before the overdue request. The session ends a
+also ends, because the broker answers no later request before the overdue one. The session ends a
 connection by dropping this object with all its contents, so a caller never gets an answer from an
 old connection.
 """
@@ -34,8 +34,8 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """The outcome of a call: a response or an error, never both. A call without a response (acks 0)
-    has neither. `ticket` is the number that identifies the call."""
+    """The outcome of a call: a response or an error, never both. The outcome of a call without a
+    response (acks 0) has neither. `ticket` is the number that identifies the call."""
 
     ticket: int
     response: Any
@@ -125,7 +125,7 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """Returns the next pieces to send, at most as many as one sendmsg takes."""
+        """Returns the next pieces to send, at most as many as one call of sendmsg accepts."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]

@@ -76,8 +76,8 @@ class Dispatch:
         return self.buffered_bytes < self._max_buffered_bytes
 
     def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch. Raises BufferFull if `has_room` is False. If `has_room` is True, even a
-        batch that exceeds the limit is queued.
+        """Queues a batch. `token` comes back in the batch's `Delivery`. Raises BufferFull if
+        `has_room` is False. If `has_room` is True, even a batch that exceeds the limit is queued.
         """
         size = encoded.size_bytes
         if not self.has_room:
@@ -162,8 +162,8 @@ class Dispatch:
         self._identity = Identity(producer_id, epoch, generation)
 
     def next_deadline(self, now: float) -> float | None:
-        """Returns the time (monotonic seconds) at which the next refused batch may be sent
-        again."""
+        """Returns the time (monotonic seconds) at which the next refused batch may be sent again,
+        or None if no batch waits for a retry."""
         times = (self._outboxes[tp].retry_at for tp in self._active)
         return min((each for each in times if each > now), default=None)
 
@@ -195,8 +195,8 @@ class Dispatch:
         return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
-        """If the partition needs a newer producer id, assigns the newest id to the partition.
-        Returns False if no known id is new enough.
+        """If the partition needs a newer producer id, assigns the newest known id to it. Returns
+        whether the partition now has the id that it needs.
         """
         if not outbox.wants_identity:
             return True
@@ -208,8 +208,8 @@ class Dispatch:
     def _request(
         self, address: Address, boxes: list[Outbox], now: float, wall_ms: int
     ) -> Planned | None:
-        """Returns one request with a batch of each partition that may send, up to the size
-        limit."""
+        """Returns one request with a batch of each partition that may send one now, up to the size
+        limit. Returns None if no partition may send."""
         entries: dict[TopicPartition, OutboxEntry] = {}
         data: list[TopicBuffers] = []
         size = 0
@@ -224,7 +224,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # moves to the end, so that others come first next time
+            self._active[outbox.tp] = None  # moves to the end, so others come first next time
         if not data:
             return None
         request_id = next(self._ids)

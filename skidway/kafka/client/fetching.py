@@ -8,9 +8,9 @@ Partitions take turns at the front of the requests, because a broker fills a res
 front.
 
 The owner gets whole batches. The first batch is the batch that contains the position. A partial
-last batch is dropped and fetched again. The next position is after the last whole batch, so nothing
-is skipped, and nothing comes twice. Offsets may be missing between two batches if the log was
-compacted.
+last batch is dropped and fetched again. The next position is after the last whole batch, so no
+record is skipped, and no record comes twice. Offsets may be missing between two batches if the log
+was compacted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ Place = tuple[Address, int]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Whole batches of one partition, in offset order. They are views of one response's memory.
+    """Whole batches of one partition, in offset order. The batches are views of one response's
+    memory.
 
     The first batch may begin before the requested position. Its records before that position were
     read earlier. `unbroken` is True if these batches came on the same connection as the partition's
@@ -201,8 +202,9 @@ class Fetching:
         return found
 
     def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
-        """Returns the error that stopped a partition; each error is returned once. Call this method
-        after `take`, because the batches that were fetched before an error come first.
+        """Returns the next error that stopped a partition, or None if there is none; each error is
+        returned once. Call this method after `take`, because the batches that were fetched before
+        an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that does not go away
         with time. To read the partition again, the caller has to call `seek` for it.
@@ -215,25 +217,28 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Marks all readings as interrupted, because the next batches may come from another log."""
+        """Notes for every partition that its reading was interrupted, because the next batches may
+        come from another log (see `take_interruptions`)."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """Returns the partitions whose reading was interrupted since the last call, each with the
-        newest reason. The reading continues by itself. A mirror, which compares the last batch of
-        its own log with the source, must compare again after an interruption.
+        newest reason. The partitions are still fetched, without a call of `seek`. A mirror, which
+        compares the last batch of its own log with the source, must compare again after an
+        interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
 
     @property
     def has_something(self) -> bool:
-        """Whether `take` or `take_error` would return something."""
+        """Whether `take` would return batches or `take_error` would return an error."""
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """Returns the time (monotonic seconds) at which the next wait before a fetch ends."""
+        """Returns the time (monotonic seconds) at which the next wait before a fetch ends, or None
+        if no fetch waits."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)

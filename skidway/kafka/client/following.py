@@ -58,7 +58,7 @@ open.
 
 
 class Turn(NamedTuple):
-    """The events since the last turn."""
+    """What has happened since the previous turn of the loop."""
 
     fetched: list[Fetched]
     stopped: list[tuple[TopicPartition, SkidwayError]]
@@ -171,7 +171,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # the session uses no negative tickets
+            self._refused -= 1  # a ticket of its own: the session's tickets are never negative
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
@@ -188,7 +188,8 @@ class LoopClient:
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
-        """Processes the bytes that have arrived, and sends the requests that are due."""
+        """Processes the bytes that have arrived, and sends the requests that are due. Returns what
+        has happened since the previous turn."""
         now = self._now()
         self._seen_count = self._session.delivered_count
         self._pump.advance(now)
@@ -229,11 +230,12 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Returns the present time (monotonic seconds). Marks all readings as interrupted if the
-        last call was long ago.
+        """Returns the present time (monotonic seconds). If the last call was long ago, notes for
+        every partition that its reading was interrupted.
 
-        A long time without a call means that the loop or the whole machine stood still. Answers in
-        the sockets may be old, and the next fetch may read another topic of the same name.
+        A long time without a call means that the loop or the whole machine stood still. In this
+        case, answers in the sockets may be old, and the next fetch may read another topic of the
+        same name.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

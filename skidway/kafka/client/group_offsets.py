@@ -24,7 +24,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def find_coordinator_call(group: str) -> MessageCall:
-    """Asks any broker for the coordinator of a group."""
+    """Returns a request to any broker for the coordinator of a group."""
     request = FindCoordinatorRequest(key=group)
     return MessageCall(ApiKey.FIND_COORDINATOR, lambda _: request, FindCoordinatorResponse)
 
@@ -37,7 +37,7 @@ def coordinator(response: FindCoordinatorResponse) -> Address:
 
 
 def commit_offsets_call(group: str, offsets: Mapping[TopicPartition, int]) -> MessageCall:
-    """Asks the coordinator to store the next offset of each partition."""
+    """Returns a request to the group's coordinator to store the next offset of each partition."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for tp, offset in offsets.items():
         row = OffsetCommitRequestPartition(partition_index=tp.partition, committed_offset=offset)

@@ -67,8 +67,8 @@ class Metadata:
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """Returns the address of a partition's leader. If the leader is unknown, `advance` will ask
-        for it."""
+        """Returns the address of a partition's leader. If the leader is unknown, returns None, and
+        `advance` will ask for it."""
         address = self.cluster.leader(tp)
         if address is None:
             self.want(tp.topic)
@@ -92,8 +92,8 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """Returns a broker that can be asked now. A connected broker is preferred. If no broker is
-        connected, the known brokers take turns."""
+        """Returns a broker that can be asked now, or None. A connected broker is preferred. If no
+        broker is connected, the known brokers take turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:

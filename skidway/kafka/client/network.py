@@ -4,8 +4,9 @@
     network   opens and closes sockets, moves bytes between sockets and connections
     session   decides what the network does; uses no socket
 
-A link is one address on one channel (see `session`). The pieces of a call are sent with sendmsg,
-without copying. Bytes are received straight into the memory of the frame to which they belong.
+A link is one address on one channel, that is, for one kind of requests (see `session`). The pieces
+of a call are sent with sendmsg, without copying. Bytes are received straight into the memory of the
+frame to which they belong.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ may raise OSError."""
 
 
 def resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    """Looks up a host. Waits for the resolver if the name is not in the hosts file."""
+    """Looks up the addresses of a host. Waits for the resolver if the name is not in the hosts
+    file."""
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
@@ -141,8 +143,9 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """Returns one address of the link's host. Each attempt to connect uses the host's next
-        address. For localhost, the first attempt uses ::1 and the second uses 127.0.0.1."""
+        """Returns one address of the link's host, or None while the name is being looked up. Each
+        attempt to connect uses the host's next address. For localhost, the first attempt uses ::1
+        and the second uses 127.0.0.1."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None
@@ -161,8 +164,8 @@ class Network:
         self._session.opened(found.link, now)
 
     def _send(self, found: _Socket, now: float) -> None:
-        """Sends as many bytes as the socket accepts. Watches for more room only while the socket's
-        buffer is full."""
+        """Sends as many bytes as the socket accepts. While the socket's buffer is full, watches the
+        socket for room."""
         connection = found.link.connection
         try:
             while connection is not None and connection.wants_write:

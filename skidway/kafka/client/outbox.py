@@ -1,5 +1,5 @@
-"""The undelivered batches of one partition. Decides which batch may be sent next, and what an
-answer means.
+"""Keeps the undelivered batches of one partition. Decides which batch may be sent next, and what
+the broker's answer to a batch means.
 
     queue    batches without a sequence, in send order
     flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
@@ -14,9 +14,9 @@ would leave a hole in the log:
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
   in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
   is in flight after any of four events: a new identity (producer id and epoch), a lost connection,
-  a change of leader, or an hour without traffic. This ends when the broker has acknowledged a
-  batch. Also, only one batch is in flight while event times are over an hour old, because Apache
-  Kafka forgets producers by event time.
+  a change of leader, or an hour without traffic. This limit ends when the broker has acknowledged a
+  batch. The same limit applies while event times are over an hour old, because Apache Kafka forgets
+  producers by event time.
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
@@ -173,7 +173,7 @@ class Outbox:
 
     @property
     def wants_identity(self) -> bool:
-        """Whether there are batches to send but no producer id."""
+        """Whether this partition has batches to send but no producer id."""
         return self._identity is None and bool(self._queue)
 
     def __iter__(self) -> Iterator[OutboxEntry]:
@@ -232,7 +232,8 @@ class Outbox:
         now: float,
         wall_ms: int,
     ) -> bool:
-        """Processes the answer to a sent batch. Returns False if the leader may have changed."""
+        """Processes the answer to a sent batch. Returns False if the answer shows that the
+        partition may have another leader now."""
         known_code = code_of(code)
         if known_code in ACKNOWLEDGED:
             self._acknowledge(entry, base_offset if code == 0 else -1, now, wall_ms)
@@ -251,7 +252,8 @@ class Outbox:
         return True
 
     def lost(self, entry: OutboxEntry) -> None:
-        """Notes that a batch's connection is gone, and that the broker may have the batch."""
+        """Notes that the connection on which a batch was sent is gone, and that the broker may have
+        the batch."""
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
@@ -272,8 +274,8 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Ends the drain and asks for another identity. Must only be called when no batch waits for
-        an answer."""
+        """Ends the drain (see the module): asks for another identity, under which the batches are
+        sent again. Must only be called when no batch waits for an answer."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()
@@ -295,7 +297,8 @@ class Outbox:
         self.trouble = None
 
     def _window(self, address: Address, now: float, wall_ms: int) -> int:
-        """Returns how many batches may be in flight now."""
+        """Returns the highest number of batches that may now wait for an answer at the same
+        time."""
         if not self._idempotent:
             return self._max_in_flight
         idle_ms = max((now - self._acked_at) * 1000, wall_ms - self._acked_wall_ms)
@@ -317,8 +320,9 @@ class Outbox:
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
-        """Returns whether a retry is useless. A batch that arrives damaged is sent at most
-        `CORRUPT_TIMES_MAX` times: if it is damaged each time, the damage is in its own bytes."""
+        """Returns whether a retry of the batch is useless after the error `code`. A batch that
+        arrives damaged is sent at most `CORRUPT_TIMES_MAX` times. If it arrives damaged each time,
+        its bytes were damaged before they were sent."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX

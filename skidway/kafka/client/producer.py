@@ -40,8 +40,8 @@ class Producer:
         clock: Clock | None = None,
     ) -> None:
         """`acks` says when the broker answers: with -1 after a batch is durable, with 1 after the
-        batch is written, and with 0 never. The value 0 is allowed only without idempotence, and
-        does not keep the order of batches."""
+        batch is written, and with 0 never. The value 0 is allowed only without idempotence. With 0,
+        batches may be stored in another order."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -107,7 +107,7 @@ class Producer:
         return self._dispatch.troubles
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of the partition's leader, as far as it is known."""
+        """The address of the partition's leader; None if it is not known."""
         return self._client.picture.cluster.leader(tp)
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
@@ -159,7 +159,8 @@ class Producer:
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """Returns how long to wait for the network before the next check."""
+        """Returns how many seconds to wait for the network before the next check, at most until
+        `until`."""
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:

@@ -141,5 +141,5 @@ def _source(number: int) -> ConfigSource:
 
 
 def error_of(code: int, message: str | None) -> KafkaError | None:
-    """The error of one row of a response; None if the row has none."""
+    """The error of one row of a response; None if the row has no error."""
     return error_for(code, message) if code else None

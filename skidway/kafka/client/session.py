@@ -88,7 +88,7 @@ class Link:
     @property
     def next_deadline(self) -> float | None:
         """The time (monotonic seconds) at which the attempt to connect, or the oldest call, times
-        out.
+        out; None if there is neither.
         """
         if self.connection is not None:
             return self.connection.next_deadline
@@ -144,8 +144,8 @@ class ClientSession:
     # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Returns whether a call may be submitted: the address is not in backoff, and has room for
-        another call."""
+        """Returns whether a call may be submitted: the address is not waiting after a failure, and
+        accepts another open call."""
         link = self._links.get(LinkKey(address, channel))
         if link is None:
             return True
@@ -200,8 +200,8 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Returns the links that need a socket now. The driver reports `opened` or `failed` for
-        each."""
+        """Returns the links that need a socket now. The driver must call `opened` or `failed` for
+        each of these links."""
         found, self._dials = self._dials, []
         return found
 
@@ -268,7 +268,8 @@ class ClientSession:
 
     @property
     def next_deadline(self) -> float | None:
-        """Returns the time (monotonic seconds) at which to call `expire`."""
+        """Returns the time (monotonic seconds) at which to call `expire`, or None if no link has a
+        deadline."""
         deadlines = (link.next_deadline for link in self._links.values())
         return min((each for each in deadlines if each is not None), default=None)
 

@@ -27,8 +27,9 @@ def ensure_topics(
     A cluster confirms a new topic before all its brokers know the topic. So for a short time after
     its creation, a topic can still be missing from an answer.
 
-    pause: sleeps for the given number of seconds, or for a shorter time if the program must stop.
-    Raises Unreachable if a topic has no leader in time; KafkaError if the cluster refuses a topic.
+    pause: a function that sleeps for the given number of seconds, or for a shorter time if the
+    program must stop. Raises Unreachable if a topic has no leader in time; KafkaError if the
+    cluster refuses a topic.
     """
     names = [each.name for each in needed]
     deadline = client.clock.monotonic() + READY_WITHIN_S

@@ -57,8 +57,8 @@ A broker
     pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
-``api_versions.answer(version, ranges)`` makes the ApiVersions body. For an unsupported version, the
-body is that of version 0 with error 35. The header of an ApiVersions response never has a tag
+``api_versions.answer(version, ranges)`` makes the ApiVersions body. For an unsupported version, it
+makes a body of version 0 with error 35. The header of an ApiVersions response never has a tag
 section; ``response_frame`` takes care of this. If a request has an unknown key, a version that was
 not offered, or a body that is refused, the broker closes the connection of the request. Produce 0-2
 is the exception: the broker answers UNSUPPORTED_VERSION. A broker decodes requests with

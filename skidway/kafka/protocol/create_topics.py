@@ -64,7 +64,7 @@ class CreatableTopic:
 
 @structure
 class CreateTopicsRequest(Request):
-    """Topics to be created, or only to be checked."""
+    """Topics to be created, or, with `validate_only`, only to be checked."""
 
     API = ApiKey.CREATE_TOPICS
     VERSIONS = VERSIONS

@@ -52,7 +52,8 @@ def text_at(view: memoryview, at: int) -> tuple[str, int]:
 
 
 def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """Returns a string that is not null, with a compact length, and the position after it."""
+    """Reads a string that may not be null and has a compact length. Returns the string and the
+    position after it."""
     size, start = uvarint_at(view, at)
     end = start + size - 1
     if size == 0:
@@ -74,14 +75,16 @@ def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
 def count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """Returns the element count of an array that is not null, and the position after the count."""
+    """Reads the element count of an array that may not be null. Returns the count, and the position
+    after it."""
     return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes, most), at + 4
 
 
 def compact_count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """Returns the compact count of an array that is not null, and the position after the count."""
+    """Reads the compact element count of an array that may not be null. Returns the count, and the
+    position after it."""
     count, at = uvarint_at(view, at)
     return checked(count - 1, len(view) - at, least_bytes, most), at
 
@@ -114,7 +117,7 @@ def ended(view: memoryview, at: int) -> None:
 
 
 class OfTopic(Protocol):
-    """Anything that belongs to a topic."""
+    """Anything that has the name of a topic in its field `topic`."""
 
     @property
     def topic(self) -> str:
@@ -125,7 +128,8 @@ Item = TypeVar("Item", bound=OfTopic)
 
 
 def by_topic(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
-    """Groups neighbouring items of the same topic, and keeps the order."""
+    """Returns the items, grouped by topic: each group has neighbouring items of one topic. Keeps
+    the order of the items."""
     groups: list[tuple[str, list[Item]]] = []
     last: str | None = None
     members: list[Item] = []

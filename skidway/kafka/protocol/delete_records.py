@@ -53,7 +53,8 @@ class DeleteRecordsRequest(Request):
 
 @structure
 class DeleteRecordsPartitionResult:
-    """The new log start offset (the lowest of all replicas), or -1 with an error."""
+    """The result for one partition: its new log start offset (the lowest of all replicas), or -1
+    and an error."""
 
     partition_index: Int32
     low_watermark: Int64 = -1

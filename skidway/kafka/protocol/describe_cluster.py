@@ -27,7 +27,8 @@ from skidway.kafka.protocol.metadata import OPERATIONS_UNKNOWN
 
 VERSIONS = VersionRange(0, 1)
 BROKERS = 1
-"""The endpoint type of brokers; 2 stands for KRaft's controllers."""
+"""The value of the field `endpoint_type` that stands for brokers; 2 stands for KRaft's
+controllers."""
 
 
 @structure

@@ -90,7 +90,7 @@ class DescribeConfigsRequest(Request):
 
 @structure
 class DescribeConfigsSynonym:
-    """A source from which the setting of a `DescribeConfigsResourceResult` can get its value."""
+    """One of the sources from which a setting can get its value, and the value there."""
 
     name: str
     value: str | None

@@ -42,7 +42,8 @@ FLEXIBLE_SINCE = 12
 TOPIC_BYTES_MIN = 6
 COMPACT_TOPIC_BYTES_MIN = 3
 """The fewest bytes that a topic can have in a message: `COMPACT_TOPIC_BYTES_MIN` in flexible
-versions, `TOPIC_BYTES_MIN` in lower versions. Such a topic has an empty name and no partitions."""
+versions, `TOPIC_BYTES_MIN` in lower versions. A topic of this size has an empty name and no
+partitions."""
 
 CONSUMER = -1
 """Replica id of a client that is not a follower."""
@@ -73,7 +74,7 @@ class FetchTopic:
 
 @structure
 class ForgottenTopic:
-    """Partitions to be removed from the session."""
+    """Partitions that the broker removes from the fetch session."""
 
     topic: str
     partitions: tuple[Int32, ...]
@@ -118,7 +119,7 @@ class LeaderIdAndEpoch:
 
 @structure
 class SnapshotId:
-    """The snapshot to fetch in place of records."""
+    """The snapshot that a follower must fetch in place of records."""
 
     end_offset: Int64 = -1
     epoch: Int32 = -1
@@ -134,7 +135,7 @@ class AbortedTransaction:
 
 @structure
 class PartitionData:
-    """The records of one partition; the last batch may be cut short."""
+    """The answer for one partition, with its records; the last batch may be cut short."""
 
     partition_index: Int32
     error_code: Int16 = 0

@@ -1,7 +1,8 @@
 """The hot path of Fetch requests. A broker reads a request as tuples, and a client writes a request
 from tuples.
 
-Client and broker keep the order of partitions, because the order matters to the broker (KIP-74).
+Client and broker keep the order of the partitions in a request, because a broker fills its response
+in this order (KIP-74).
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ class FindCoordinatorRequest(Request):
 
 @structure
 class FindCoordinatorResponse(Response):
-    """The coordinator. With an error, node and port are -1 and the host is empty."""
+    """The address of the coordinator. If there is an error, node and port are -1 and the host is
+    empty."""
 
     API = ApiKey.FIND_COORDINATOR
     VERSIONS = VERSIONS

@@ -12,8 +12,8 @@ header 0 (KIP-511).
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present, or to
 `eager_bytes` of `FrameReader` if that is more. A peer may speak HTTP or TLS on a plain port. The
-reader then refuses the peer's first bytes, which it reads as a length, and the error names HTTP or
-TLS.
+reader then reads the peer's first bytes as a length and refuses this length. The error names HTTP
+or TLS.
 """
 
 from __future__ import annotations
@@ -202,9 +202,9 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """Returns how much memory to allocate for a frame that begins with `held`. The size is
-        never more than the frame needs, so that no byte of the next frame is received into that
-        memory."""
+        """Returns how many bytes of memory to allocate for a frame that begins with `held`. The
+        size is never more than the frame needs, so that no byte of the next frame is received into
+        that memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

@@ -42,7 +42,7 @@ class HeartbeatRequest(Request):
 
 @structure
 class HeartbeatResponse(Response):
-    """The error REBALANCE_IN_PROGRESS asks the member to join again."""
+    """The answer to a heartbeat. Its error REBALANCE_IN_PROGRESS asks the member to join again."""
 
     API = ApiKey.HEARTBEAT
     VERSIONS = VERSIONS

@@ -42,7 +42,8 @@ class JoinGroupRequestProtocol:
 
 @structure
 class JoinGroupRequest(Request):
-    """Asks to be in the next generation. Times are in ms. A new member has an empty member id."""
+    """With this request a member asks to be in the group's next generation. Times are in ms. A new
+    member has an empty member id."""
 
     API = ApiKey.JOIN_GROUP
     VERSIONS = VERSIONS

@@ -49,7 +49,7 @@ class LeaveGroupRequest(Request):
     members: Annotated[tuple[MemberIdentity, ...], since(3), REFUSED_IF_ABSENT] = ()
 
     def identities(self, version: int) -> tuple[MemberIdentity, ...]:
-        """Returns the members, from the field that the version has."""
+        """Returns the members that leave, from the field that this version has."""
         return self.members if version >= 3 else (MemberIdentity(member_id=self.member_id),)
 
 

@@ -37,12 +37,12 @@ LATEST = -1
 EARLIEST = -2
 """Asks for the log start offset."""
 MAX_TIMESTAMP = -3
-"""Asks for the record with the largest timestamp; since version 7."""
+"""Asks for the offset of the record with the largest timestamp; since version 7."""
 
 
 @structure
 class ListOffsetsPartition:
-    """A partition, and the time whose offset is requested."""
+    """A partition, and a time: the first offset at or after this time is requested."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1

@@ -66,7 +66,8 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""Text for people. A text that is too long for the wire is cut, not refused."""
+"""The type of a field with a text for people. A text that is too long for the wire is cut, not
+refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
@@ -74,22 +75,22 @@ NO_ID = uuid.UUID(int=0)
 
 
 def since(version: int) -> Mark:
-    """Marks the first version with this field."""
+    """Marks a field that exists only from this version on."""
     return Mark("since", version)
 
 
 def until(version: int) -> Mark:
-    """Marks the last version with this field."""
+    """Marks a field that exists only up to this version (included)."""
     return Mark("until", version)
 
 
 def nullable(version: int) -> Mark:
-    """Marks the first version in which the field may be null."""
+    """Marks a field that may be null only from this version on."""
     return Mark("nullable", version)
 
 
 def tagged(tag: int) -> Mark:
-    """Marks a field of the tag section."""
+    """Marks a field that is in the tag section, with the number `tag`."""
     return Mark("tag", tag)
 
 
@@ -164,7 +165,7 @@ def decode(
     return typing.cast(M, message)
 
 
-# How a field is described. The description is made once per class, from the annotations.
+# The description of a field. It is made once per class, from the annotations.
 
 
 class Fixed(NamedTuple):
@@ -333,7 +334,8 @@ def _guard(cls: type, field: Field) -> _Step:
 
 
 def _steps(fields: list[Field], version: int, compact: bool) -> list[_Step]:
-    """Returns one step for each run of fixed-width fields, and one for each other field."""
+    """Returns one step for each group of neighbouring fields of fixed width, and one step for each
+    field of variable width."""
     steps: list[_Step] = []
     run: list[tuple[str, str]] = []
     for field in fields:
@@ -410,8 +412,8 @@ def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
     if isinstance(shape, Nested | Id | Fixed):
-        # The wire has no null for a structure, an id or an integer. An optional field of such a
-        # shape is tagged, and a null is written by leaving the field out.
+        # The wire has no null for a structure, an id or an integer. So an optional field of such a
+        # type is a tagged field, and the encoder writes null by leaving the field out.
         return _element(shape, version, compact)
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)

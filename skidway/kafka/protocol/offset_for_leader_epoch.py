@@ -7,7 +7,8 @@ What is new in each version:
     4    flexible
 
 A consumer asks about the epoch of the last record that it has read. If that epoch ends before the
-consumer's position, records that the consumer has read were replaced.
+consumer's position, the log was cut and written anew, and so has other records than the consumer
+has read.
 """
 
 from __future__ import annotations

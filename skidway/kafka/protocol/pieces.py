@@ -13,7 +13,8 @@ from skidway.dataclass import dataclass
 
 
 class HasFileno(Protocol):
-    """The owner of a file descriptor. It keeps the file open while slices of the file exist."""
+    """An object that owns a file descriptor. It keeps the file open while slices of the file
+    exist."""
 
     @property
     def path(self) -> Path:

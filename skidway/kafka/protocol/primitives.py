@@ -72,7 +72,7 @@ class MessageReader:
             raise TrailingBytes(f"{self.left} bytes follow the end of a message")
 
     def fixed(self, form: struct.Struct) -> tuple[int, ...]:
-        """The integers of the format `form`."""
+        """Reads integers in the format `form`."""
         at = self.at
         if form.size > self.end - at:
             raise _truncated(form.size, self)
@@ -149,13 +149,13 @@ class MessageReader:
         return None if size == -1 else self.take(size)
 
     def count(self, least_bytes: int) -> int:
-        """The count of an array whose elements have at least `least_bytes` bytes each; -1 means
-        null."""
+        """The number of elements of an array whose elements have at least `least_bytes` bytes each;
+        -1 means null."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:
-        """The compact count of an array whose elements have at least `least_bytes` bytes each; -1
-        means null."""
+        """The number of elements, in compact form, of an array whose elements have at least
+        `least_bytes` bytes each; -1 means null."""
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
@@ -266,12 +266,12 @@ def put_compact_sized(out: bytearray, value: bytes | memoryview | None) -> None:
 
 
 def put_count(out: bytearray, count: int) -> None:
-    """Appends an array's count; -1 means null."""
+    """Appends the number of an array's elements; -1 means null."""
     out += INT32.pack(count)
 
 
 def put_compact_count(out: bytearray, count: int) -> None:
-    """Appends an array's compact count; -1 means null."""
+    """Appends the number of an array's elements in compact form; -1 means null."""
     put_uvarint(out, count + 1)
 
 

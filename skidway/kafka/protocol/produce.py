@@ -12,8 +12,8 @@ What is new in each version:
     9    flexible
 
 A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION (KIP-896). So this module can
-parse such requests and write their responses, too. It does not look into the records. A request
-with acks 0 gets no answer at all.
+parse such requests and write their responses, too. The module does not look into the records. A
+request with acks 0 gets no answer at all.
 
 The hot path has functions of its own. ``parse_request`` returns the records as views of the frame,
 ``write_response`` returns a whole frame, and ``write_request`` returns buffers for sendmsg. The
@@ -98,7 +98,7 @@ class ProduceRequest(Request):
 
 @structure
 class BatchIndexAndErrorMessage:
-    """A record because of which the broker refused the whole batch."""
+    """One of the records because of which the broker refused a whole batch."""
 
     batch_index: Int32
     batch_index_error_message: ErrorText = None

@@ -100,8 +100,8 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None
 
 
 def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: str) -> None:
-    """In every state and width, "At risk" shows its whole rows, up to the command and with the
-    path, without scrolling."""
+    """In every state, and in windows of every width, the table "At risk" shows whole rows,
+    including the path and the command, without scrolling."""
     window.open(address)
     for width in WIDTHS:
         window.resize(width)
@@ -110,8 +110,8 @@ def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(window: Browser, address: str, scheme: str) -> None:
-    """In every state, in light and in dark, each text has a contrast of at least 4.5 to 1 (WCAG
-    2.2, AA)."""
+    """In every state, in the light and in the dark color scheme, each text has a contrast of at
+    least 4.5 to 1 (WCAG 2.2, AA)."""
     window.resize(1_400)
     window.prefer(scheme)
     shades = set()
@@ -125,8 +125,8 @@ def test_text_has_contrast(window: Browser, address: str, scheme: str) -> None:
 
 
 def test_pages_have_an_outline_and_names(window: Browser, address: str) -> None:
-    """Headings descend one level at a time from one h1 for each subject; landmarks are there; every
-    link, button, field and table has a name, and every id is used once."""
+    """On each page, headings descend one level at a time from one h1 for each subject. Each page
+    has landmarks. Every link, button, field and table has a name, and every id is used once."""
     for path in ROOMS:
         window.open(address + path)
         levels = window.run(OUTLINE)
@@ -178,8 +178,8 @@ def test_the_page_runs_without_scripts(window: Browser) -> None:
 
 
 def test_an_open_page_follows_and_keeps_the_focus(window: Browser) -> None:
-    """While a page is open, it shows what changes, without a reload: the focus stays where it is.
-    The button stops this. The browser reports no violation of the content security policy."""
+    """An open page shows changes without a reload, and the focus stays where it is. A button on the
+    page stops these updates. The browser reports no violation of the content security policy."""
     site = STATES["complete"]()
     with served(site) as address:
         window.open(f"{address}/?by=minute#grid")
@@ -197,8 +197,8 @@ def test_an_open_page_follows_and_keeps_the_focus(window: Browser) -> None:
 
 
 def test_a_narrow_window_shows_the_newest_columns(window: Browser) -> None:
-    """A narrow window shows fewer columns of the grid, and the newest ones; a wide one shows
-    all."""
+    """A narrow window shows only the newest columns of the grid; a wide window shows all
+    columns."""
     shown = """
         return [...document.querySelectorAll('.grid tbody tr:first-child td')]
             .map((x, i) => x.checkVisibility() ? i : -1).filter(i => i >= 0);

@@ -1,8 +1,9 @@
 """Apache Avro's Java implementation, which Confluent's registry uses, is the reference.
 
-Our verdicts, messages and texts must equal those of Java, for schemas drawn from fixed seeds and
-for each single rule. Intended differences are listed here, each with its reason. A test fails if it
-finds a difference that is not listed, or if a listed difference never occurs.
+Our verdicts, messages and texts must equal those of Java, for schemas that are generated from fixed
+seeds, and for each rule of compatibility. Intended differences are listed here, each with its
+reason. A test fails if it finds a difference that is not listed, or if a listed difference never
+occurs.
 """
 
 from __future__ import annotations
@@ -118,15 +119,16 @@ def _types(schema: Any) -> Iterator[Any]:
 def _listed_details(
     reader: Any, ours: list[Incompatibility], theirs: list[dict[str, str]]
 ) -> list[str]:
-    """Checks that kind, detail and place agree, and that our place leads to the type that Java
-    names.
+    """Checks that kind, detail and place of each incompatibility agree with Java's, and that our
+    place leads to the type that Java names. Returns the names of the listed differences that it
+    finds.
 
     Two differences are allowed. In the first case, the writer's schema lacks a field of the reader.
     This field has no default, but its type is an enum that has a default. Then we report a missing
     field, and Java reports that the enum does not fit the writer's record. In the second case, a
     type occurs in several places. Then we report each place. Java repeats the first place, even if
-    that place is in a branch of a union that does not fit. The type at our place shows that our
-    place is right.
+    that place is in a branch of a union that does not fit. The test shows that our place is right:
+    the type there is the type that Java names.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)

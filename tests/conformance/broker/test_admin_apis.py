@@ -146,8 +146,9 @@ def epoch_end(
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The current leader epoch ends at the log end, and an unknown later epoch has no end. A client
-    with a newer epoch is refused."""
+    """OffsetForLeaderEpoch answers that the current leader epoch ends at the log end, and that an
+    unknown later epoch has no end. It refuses a client that knows a newer current epoch than the
+    broker."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 5))
@@ -162,8 +163,8 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
-    """After kill -9 the broker knows the end of each epoch, and fences a client that knows only the
-    epoch before the crash."""
+    """After kill -9 and a restart the broker still knows the end of each epoch, and refuses a
+    client that knows only the epoch before the crash."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -225,7 +226,8 @@ def described(
 
 
 def own(client: RawClient, topic: str) -> dict[str, str | None]:
-    """Returns the settings that are set for the topic itself."""
+    """Returns the names and values of the settings that are set for the topic itself, without
+    defaults."""
     rows = described(client, topic).configs
     return {each.name: each.value for each in rows if each.config_source == 1}
 
@@ -279,7 +281,7 @@ def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int)
 
 
 def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
-    """Settings are in ZooKeeper and survive a restart."""
+    """The settings of a topic are stored in ZooKeeper, and so survive a restart of the broker."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -319,8 +321,8 @@ def test_the_time_of_appending_is_the_records_time(
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        # Three equal batches, because the broker checks a batch that is like the previous batch in
-        # a faster way.
+        # The test sends three equal batches, because the broker has a faster check for a batch that
+        # is like the previous batch.
         for expected in (0, 1, 2):
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
@@ -356,8 +358,8 @@ def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayB
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
-    """The largest timestamp is found even if the batch that contains it begins before the log
-    start."""
+    """ListOffsets finds the largest timestamp even if the batch that contains it begins before the
+    log start."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", b"c", timestamps=[90, 20, 30]))
@@ -427,8 +429,8 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Batches with times that are too old or too far in the future are refused; each bound has its
-    own setting."""
+    """The broker refuses batches whose timestamps are too old or too far in the future. Each of
+    these two bounds has its own topic setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,
@@ -454,8 +456,8 @@ def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) -> None:
-    """After DeleteRecords, the next retention check frees the space. The deleted records stay
-    deleted if the broker is then killed."""
+    """After DeleteRecords, the next retention check frees the disk space of whole segments before
+    the new log start. The deleted records stay deleted if the broker is then killed."""
     own_broker.settings |= {
         "log.retention.check.interval.ms": 100,
         "log.segment.delete.delay.ms": 0,

@@ -69,8 +69,9 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
-    """While some 40,000 requests of flooding clients wait, each request of a good client is read,
-    flushed and answered within three turns, and the work of each turn is bounded."""
+    """While some 40,000 requests of flooding clients wait, each request of a client that sends only
+    now and then is read, flushed and answered within three turns, and the work of each turn is
+    bounded."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)
@@ -109,8 +110,8 @@ def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> 
 
 
 def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
-    """In each turn of the event loop, the broker runs the timers that are due and the calls that
-    other threads have posted."""
+    """Even while many clients flood the broker, it runs in each turn of the event loop the timers
+    that are due and the calls that other threads have posted."""
     flood(core)
     called: list[str] = []
     core.turn()

@@ -119,7 +119,8 @@ class KafkaPythonMember:
         self.consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=address, group_id=group, enable_auto_commit=False,
             auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=300,
-            # a group's leader that does not know the topic yet assigns no partitions
+            # asks for metadata often, because a group's leader that does not know the topic yet
+            # assigns no partitions
             metadata_max_age_ms=1000,
         )  # fmt: skip
         self.seen: list[tuple[int, int]] = []
@@ -325,8 +326,8 @@ def test_a_broker_that_starts_again_keeps_its_groups(
 def test_a_live_group_survives_a_restart_without_a_rebalance(
     tmp_path: Path, zookeeper: str
 ) -> None:
-    """After a restart, the members of the last stored generation stay in this generation and keep
-    all their partitions."""
+    """After a restart of the broker, the members of the group's last stored generation stay in this
+    generation and keep all their partitions."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
@@ -345,7 +346,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
 
 
 def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
-    """A member that is silent for its session timeout loses its partitions."""
+    """A member that is silent for its session timeout loses its partitions to the other member."""
     topic = filled(broker.address)
     # If the test does not poll within max.poll.interval.ms, librdkafka leaves the group, as if the
     # member had died.

@@ -39,8 +39,8 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""The deletion of a group makes at most this many requests to ZooKeeper. So a consumer that is to
-register during the deletion must register before one of these requests.
+"""The deletion of a group makes at most this many requests to ZooKeeper. So a test that lets a
+consumer register during the deletion must let it register before one of these requests.
 """
 WEEK_S = 7 * 86_400
 
@@ -124,8 +124,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
     """If stock members and one of our own consumers enter a group at the same time, one side is
-    refused. Either the broker cannot store the generation of stock members, or the consumer cannot
-    register. The refusal has the right reason."""
+    refused. Either the broker cannot store the generation of stock members (GroupInUse), or the
+    consumer cannot register (GroupCoordinated)."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:

@@ -31,7 +31,7 @@ def create(broker: SkidwayBroker, name: str) -> None:
 
 def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: SkidwayBroker) -> None:
     """A connection that is silent for connections.max.idle.ms is closed. A connection with a
-    waiting fetch stays open for longer than that, and the fetch is answered."""
+    waiting fetch stays open for longer than this time, and the fetch is answered."""
     own_broker.settings["connections.max.idle.ms"] = 500
     own_broker.start()
     create(own_broker, "logs")

@@ -83,8 +83,8 @@ def is_well(core: BrokerCore) -> None:
 
 @pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
 def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
-    """Requests with flipped bits or false lengths, and requests that are cut or stretched, affect
-    at most the connection over which they were sent."""
+    """Requests with flipped bits or false lengths, and requests that are too short or too long,
+    affect at most the connection over which they were sent."""
     chance = random.Random(f"{one.client} {one.key} {one.version}")
     damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
     for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:
@@ -146,8 +146,8 @@ def contiguous(core: BrokerCore) -> int:
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:
-    """Whatever a producer's batch claims, no offset is missing, each look-up of an offset by time
-    ends, and after a restart the broker still has every record."""
+    """Whatever the header of a producer's batch claims, no offset of the log is missing, each
+    look-up of an offset by time ends, and after a restart the broker still has every record."""
     chance = random.Random(seed)
     for _ in range(60):
         sent = lying(chance)

@@ -152,7 +152,8 @@ def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 8))
 def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The earliest offset is the log start, and the latest offset is the high watermark."""
+    """In every version, ListOffsets returns the log start as the earliest offset, and the high
+    watermark as the latest offset."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 12))

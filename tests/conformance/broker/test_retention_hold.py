@@ -59,8 +59,8 @@ def test_segments_wait_for_their_readers(
 ) -> None:
     """If retention.hold names a group, the broker deletes no record before the group has committed
     an offset. After the commit, the broker deletes only records below the committed offset. When
-    the time limit has passed, the broker deletes the held records too, logs the group's name, and
-    counts the records that the group has lost."""
+    the records are older than retention.hold.max.ms, the broker deletes even the held records, logs
+    the group's name, and counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

@@ -63,7 +63,8 @@ def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
 
 
 def settings(admin: AdminClient, topic: str) -> dict[str, str]:
-    """Returns the settings that are set for the topic itself."""
+    """Returns the names and values of the settings that are set for the topic itself, without
+    defaults."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found = admin.describe_configs([resource])[resource].result(300)
     return {
@@ -74,7 +75,7 @@ def settings(admin: AdminClient, topic: str) -> dict[str, str]:
 
 
 def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
-    """confluent-kafka can change single settings, with each of the four operations, and can replace
+    """confluent-kafka can change single settings (set, delete, append, subtract), and can replace
     all settings at once."""
     entries = [
         ConfigEntry("segment.ms", "7000", incremental_operation=AlterConfigOpType.SET),

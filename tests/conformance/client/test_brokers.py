@@ -1,4 +1,4 @@
-"""The client keeps the same promises with Apache Kafka 4.1 and with our own broker."""
+"""The client works in the same way with Apache Kafka 4.1 and with our own broker."""
 
 from __future__ import annotations
 

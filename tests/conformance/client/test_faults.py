@@ -97,8 +97,8 @@ def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None
 def test_one_in_flight_until_the_first_acknowledgement(
     broker: ScriptedBroker, client: Client
 ) -> None:
-    """The client sends its first Produce request alone, and sends further requests only after the
-    first request is acknowledged."""
+    """A new producer sends only one Produce request, and sends no other one before the first is
+    acknowledged."""
     broker.faults[ApiKey.PRODUCE].append(Silence)
     producer = Producer(client)
     for number in range(5):
@@ -114,8 +114,8 @@ def test_one_in_flight_until_the_first_acknowledgement(
 def test_transient_refusals_are_retried(
     broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp]
 ) -> None:
-    """If a batch gets a retriable error, the client sends it again until the batch is accepted. All
-    batches arrive in order, each once."""
+    """If the broker answers with a retriable error or closes the connection, the producer sends the
+    batch again until the broker accepts it. All batches arrive in order, each once."""
     broker.faults[ApiKey.PRODUCE] += [fault, fault]
     found = send(client, range(8))
     assert [each.token for each in found] == list(range(8))
@@ -156,7 +156,8 @@ def test_garbage_ends_the_connection(broker: ScriptedBroker, client: Client) -> 
 
 @pytest.mark.parametrize("code", [45, 47, 59])
 def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, code: int) -> None:
-    """After error 45, 47 or 59 the producer sends the unacknowledged batches again under another
+    """After the error OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47) or
+    UNKNOWN_PRODUCER_ID (59), the producer sends the unacknowledged batches again under another
     producer id."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
@@ -210,7 +211,8 @@ def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> N
 
 
 def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client) -> None:
-    """If the producer lacks a permission, it reports the error and continues to try."""
+    """If the producer lacks a permission, it reports the error and continues to send its batches
+    again."""
     producer = Producer(client)
     broker.faults[ApiKey.PRODUCE] += [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
     producer.send(LOGS, encoded(0), 0)
@@ -301,7 +303,8 @@ def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> li
 def test_everything_is_fetched_once(
     broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp] | None
 ) -> None:
-    """Every record from the position on is returned in order, whatever fails in between."""
+    """The fetcher returns every record from its position on in order, even if the broker answers
+    some requests with errors or closes connections."""
     fill(broker, LOGS, 10)
     fetcher = Fetcher(client, max_wait_ms=50, max_bytes=300)
     fetcher.seek(LOGS, 0)
@@ -314,7 +317,8 @@ def test_everything_is_fetched_once(
 
 
 def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> None:
-    """If the fetch position is within a batch, the client returns the whole batch."""
+    """If the fetch position is within a batch, the fetcher returns the whole batch, with the
+    records before the position."""
     fill(broker, LOGS, 4)
     fetcher = Fetcher(client, max_wait_ms=50)
     fetcher.seek(LOGS, 4)
@@ -398,8 +402,8 @@ def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> 
 
 
 def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
-    """If each response has room for only one batch, the fetcher still advances in both
-    partitions."""
+    """If each response has room for only one batch, a fetcher that reads two partitions still
+    advances in both."""
     tps = [TopicPartition("logs", 0), TopicPartition("logs", 1)]
     for tp in tps:
         fill(broker, tp, 6)

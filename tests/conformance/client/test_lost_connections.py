@@ -30,8 +30,8 @@ RECORDS = 20
 def behind_a_proxy(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[tuple[int, int]]:
-    """Starts our broker. Yields the port that the broker advertises to clients, and the port on
-    which the broker listens."""
+    """Starts our broker. Yields the port that the broker advertises to clients (on which a proxy
+    will listen), and the port on which the broker itself listens."""
     folder = tmp_path_factory.mktemp("proxied")
     told = free_port()
     broker = SkidwayBroker(

@@ -91,7 +91,8 @@ def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
 
 
 def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
-    """Two members of a group share the records of a topic; a second group gets every record too."""
+    """Two members of a group share the records of a topic. A second group also gets every
+    record."""
     one = consumer(topic, f"{topic.name}-shared")
     two = consumer(topic, f"{topic.name}-shared")
     other = consumer(topic, f"{topic.name}-other")
@@ -187,8 +188,8 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """With `latest`, a new group gets only new records. The group keeps its starting offsets even
-    if it reads nothing."""
+    """With `latest`, a new group gets only the records that are produced after it has started. The
+    group keeps its starting offsets even if it reads nothing."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []

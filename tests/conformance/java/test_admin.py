@@ -178,7 +178,8 @@ def test_mistakes_have_their_exceptions(
 def test_topics_that_are_or_are_not_there(
     java_clients: JavaClients, admin: Any, topic: str
 ) -> None:
-    """Creating an existing topic and describing a missing topic raise the right exceptions."""
+    """Creating an existing topic raises TopicExistsException. Describing or deleting a missing
+    topic raises UnknownTopicOrPartitionException."""
     with pytest.raises(JavaFailed, match="TopicExistsException"):
         java_clients.create(admin, topic)
     for future in (

@@ -80,7 +80,8 @@ def test_segments_are_read_whole(written: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) -> None:
-    """Every entry of the offset index and the time index leads to the right batch."""
+    """Kafka's tool finds that every entry of the offset index and the time index leads to the right
+    batch."""
     indexes = [path for path in files_of(written, suffix) if path.stat().st_size]
     assert indexes
     dump("--verify-index-only", "--files", ",".join(map(str, indexes)))

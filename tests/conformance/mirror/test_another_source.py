@@ -62,9 +62,9 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the source's log has the same topic id but different records, the mirror stops copying
-    this partition. This also holds if the source's log is as long as the mirror's log, or
-    longer."""
+    """If the log of a partition was replaced in the source, so that it has the same topic id but
+    different records, the mirror stops copying the partition. This also holds if the source's log
+    is as long as the mirror's log, or longer."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)
@@ -88,8 +88,8 @@ def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> No
 
 
 def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> None:
-    """If the source's log ends at a lower offset than the mirror's log, the mirror stops copying
-    this partition, and keeps the records that it has."""
+    """If the source's log of a partition ends at a lower offset than the mirror's log, the mirror
+    stops copying the partition, and keeps the records that it has."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, 4)

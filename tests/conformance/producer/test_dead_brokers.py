@@ -20,8 +20,8 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(params=["nobody listens", "nobody answers"])
 def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a dead broker. The port either refuses connections, or accepts connections and
-    never sends an answer."""
+    """The address of a dead broker. Each test runs twice: with a port that refuses connections, and
+    with a port that accepts connections but never sends an answer."""
     if request.param == "nobody listens":
         yield NOBODY
         return
@@ -30,8 +30,8 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
-    """If several threads send at once, each thread gets its error after max_block_ms and does not
-    wait for the other threads."""
+    """If several threads send to a dead broker at once, each thread gets its error after
+    max_block_ms and does not wait for the other threads."""
     took_s: list[float] = []
     with Producer(dead_broker, max_block_ms=1_000) as producer:
 

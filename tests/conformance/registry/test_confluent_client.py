@@ -200,7 +200,8 @@ def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
-    """Compatibility levels work with both the old calls and the new calls of the client."""
+    """The client can set, read and delete compatibility levels, with its old calls
+    (`set_compatibility`) and its new calls (`set_config`). The registry enforces the levels."""
     assert client.get_compatibility() == "BACKWARD"
     client.set_compatibility("users-value", "FULL")
     assert client.get_compatibility("users-value") == "FULL"

@@ -141,7 +141,7 @@ def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> Non
 
 
 def test_confluents_administration(confluent: Driver) -> None:
-    """Compatibility checks, levels and deletion work through Confluent's client."""
+    """Confluent's client can check compatibility, set compatibility levels, and delete subjects."""
     confluent.ask("register", subject="a/b c", schema=json.dumps(V1))
     ask = {"subject": "a/b c"}
     assert confluent.ask("compatible", **ask, schema=json.dumps(V2)) == {"compatible": True}

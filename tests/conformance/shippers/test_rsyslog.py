@@ -64,7 +64,7 @@ class Rsyslog:
             file.write("".join(f"{text}\n" for text in texts))
 
     def wait_shipped(self, count: int) -> None:
-        """Waits until both topics have this many records."""
+        """Waits until each of rsyslog's two topics (PLACES and TEXTS) has this many records."""
         tps = [TopicPartition(topic, 0) for topic in (PLACES, TEXTS)]
         with Client(self.broker.address) as client:
             eventually(

@@ -1,5 +1,5 @@
-"""Every unmodified stock client can take all steps of one story, which begins with the creation of
-a topic and ends with its deletion.
+"""Every unmodified stock client goes through the same steps, from the creation of a topic to its
+deletion.
 
 Tests of clients that need Node, Go or a Debian package have the pytest mark `foreign`. If a client
 cannot take a step, either librdkafka takes the step instead or the step is left out.
@@ -68,7 +68,8 @@ def test_the_version_is_the_one_that_docs_name(client: StockClient, driver: Driv
 def test_topics_are_created_and_described(
     client: StockClient, driver: Driver, reference: Driver
 ) -> None:
-    """A new topic has the requested number of partitions, and is listed."""
+    """A topic that the client creates has the requested number of partitions, and is in the
+    client's list of topics."""
     topic = create_by(reference if "create" in client.lacks else driver, 3)
     assert driver.ask("describe", topic=topic) == {"partitions": [0, 1, 2]}
     assert topic in driver.ask("topics")["topics"]
@@ -93,8 +94,8 @@ def test_what_is_produced_comes_back(
 def test_every_acks_and_every_offset(
     client: StockClient, driver: Driver, reference: Driver
 ) -> None:
-    """No record is missing with acks=1 or with acks=0. A consumer can begin at any offset, even
-    within a batch."""
+    """Every record that the client produces arrives, with acks=1 and with acks=0. A consumer can
+    begin at any offset, even within a batch."""
     topic = create_by(reference)
     sent = records("acks", timed="timestamps" not in client.lacks)
     for acks, part in ((1, sent[:100]), (0, sent[100:])):

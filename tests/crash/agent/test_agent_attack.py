@@ -1,9 +1,9 @@
 """A real agent is killed and reloaded again and again, while programs write to logs and rotate them
 in every way. Afterwards every line is in exactly one place.
 
-Each line contains a number that no other line has. A line becomes a row, is rejected, or is left
-out by a rule or as a header. Only the lines of logs that are truncated may be missing, and only if
-the agent declares a loss.
+Each line contains a number that no other line has. A line becomes a record of the topic, is
+rejected, or is left out by a rule or as a header. Only the lines of logs that are truncated may be
+missing, and only if the agent declares a loss.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ HEADER = b"kind,number,text\n"
 NUMBER = re.compile(rb"<(\d+)>")
 ATTACK_S = 15.0
 RSS_MB_MAX = 450
-"""The largest resident memory (RSS) that the agent may have. Its batches and readings are bounded,
-so this does not depend on the size of its files."""
+"""The largest resident memory (RSS) that the agent may have. The agent's batches and the bytes that
+it reads at a time are bounded, so its memory does not depend on the size of its files."""
 
 
 class Log:
-    """A log, its writer, and the numbers of its lines by their fate. stray: whether the writer
-    continues to write to a renamed file for a while."""
+    """A log, its writer, and the numbers of the lines that must become records or must be rejected.
+    stray: whether the writer continues to write to a renamed file for a while."""
 
     def __init__(self, path: Path, chance: random.Random) -> None:
         self.path, self.random = path, chance
@@ -185,9 +185,9 @@ class Writers:
 
 
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
-    """Kills and reloads the agent at random moments. Returns how often it did so, and the largest
-    RSS. The pauses between faults are a part of the random schedule; they do not wait for a
-    condition."""
+    """Kills and reloads the agent at random moments. Returns the number of faults of each kind, and
+    the largest RSS. The pauses between faults are a part of the random schedule; they do not wait
+    for a condition."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -211,7 +211,7 @@ def attack(process: AgentProcess, chance: random.Random, seconds: float) -> coll
 
 
 def change(process: AgentProcess, chance: random.Random) -> None:
-    """Changes settings on which the fate of a line does not depend."""
+    """Changes settings that do not decide what becomes of a line."""
     first = process.settings["sources"][0]
     first["max.line.bytes"] = chance.choice([524_288, 300_000])
     first["partitioning"] = chance.choice(["file", "spread"])
@@ -242,13 +242,13 @@ def numbers(broker: str, name: str) -> collections.Counter[int]:
 
 
 def has_seen(process: AgentProcess, logs: list[Log]) -> bool:
-    """Returns whether the agent's state has a file of each log."""
+    """Returns whether the agent has seen each log: its state has a file of the log."""
     ledger = process.ledger()
     return all(any(of_name(x["path"], log) for x in ledger) for log in logs)
 
 
 def of_name(path: str, log: Log) -> bool:
-    """Returns whether a file is the log, or one of its generations."""
+    """Returns whether a file is the log, or one of the log's rotated files."""
     return re.match(rf"{log.path.stem}[-.]", Path(path).name) is not None
 
 
@@ -269,9 +269,9 @@ def test_every_line_is_in_one_place_after_an_attack(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, seeds: Seeds
 ) -> None:
     """If the agent is killed and reloaded in quick succession while logs are renamed, compressed,
-    linked to new files and truncated, each line is a row, a reject or filtered, and only once. Only
-    lines of truncated logs may be missing, and the agent declares these losses. The agent's memory
-    stays bounded."""
+    linked to new files and truncated, each line is exactly once a record of the topic, a reject or
+    a filtered line. Only lines of truncated logs may be missing, and the agent declares these
+    losses. The agent's memory stays bounded."""
     (seed,) = seeds(range(1))
     attacked(agent, tmp_path, own_broker, seed, ATTACK_S)
 
@@ -291,8 +291,8 @@ def attacked(
     process.settings |= {"rejected.share.max": 1, "topic.partitions": 3, "read.back.wait.ms": 2000}
     process.start()
     with Writers(logs, random.Random(seed + 1)) as writers:
-        # Logs may be truncated only after the agent's first look, because the agent would not read
-        # the copies of a log that was truncated earlier.
+        # The writers may truncate logs only after the agent has first seen the logs. If a log was
+        # truncated earlier, the agent would not read the log's copies.
         eventually(lambda: has_seen(process, writers.logs), every_s=0.5, what="a look at all logs")
         done = attack(process, chance, seconds)
     if not process.healthy():

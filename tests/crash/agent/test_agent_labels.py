@@ -47,8 +47,8 @@ def copies(broker: str, name: str) -> Iterator[tuple[tuple[int, int], bytes]]:
 
 
 def has_begun(process: AgentProcess, sent: int) -> bool:
-    """Returns whether the agent has stored an intent or a checkpoint beyond the first `sent`
-    bytes."""
+    """Returns whether the agent's state says that it has sent, or is about to send, bytes after the
+    first `sent` bytes."""
     path = process.state / DATABASE
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as found:

@@ -139,8 +139,8 @@ class Cluster:
                 client.pause(0.05)
 
     def deltas(self, producer: str) -> list[Delta]:
-        """Returns the deltas that the loads into an output have published, in the order of
-        publication. Deltas are messages with counts."""
+        """Returns the deltas (audit messages with counts) that the loads into the output `producer`
+        have published, in the order of publication."""
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())

@@ -67,7 +67,7 @@ class Troubled:
 
     def run_while(self, trouble: Callable[[], object]) -> subprocess.CompletedProcess[str]:
         """Runs a load. When a task begins to read the newest lines, calls `trouble`, and then lets
-        the task continue."""
+        the task continue. Returns the run's output and exit status."""
         held = self._behind_proxy.held(self.loading.topic, first=self.count - SLICE)
 
         def act() -> None:

@@ -83,7 +83,8 @@ def test_rows_of_all_versions_are_read_together(
     cluster: Cluster, spark: SharedSpark, tmp_path: Path
 ) -> None:
     """After each schema change that the registry accepts, Spark and pyarrow can read the rows of
-    all versions with the columns of the newest version. They need only the directories for this."""
+    all versions with the columns of the newest version. Spark and pyarrow need only the directories
+    for this."""
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)

@@ -29,7 +29,7 @@ _EXPLANATION = "tests/unit/audit/explanation/test_explanation.py::"
 _WHY = "tests/unit/audit/commands/test_why.py::"
 
 MUTANTS = (
-    # These mutants concern answers that are made from editions.
+    # These mutants concern answers that are made from editions of the standing.
     Mutant(
         "an answer mixes the evidence of one moment with the counts of another",
         "audit/collector/editions.py",

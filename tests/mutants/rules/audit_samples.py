@@ -1,4 +1,5 @@
-"""Mutants of samples: what agents draw and tell, and how rows and records are compared with it."""
+"""Mutants of samples. They concern which samples agents choose and report, and how rows and records
+are compared with these samples."""
 
 from mutants.mutant import Mutant
 
@@ -250,5 +251,19 @@ MUTANTS = (
         '    if not 0 <= record["day"] < DAYS_END_MS:\n',
         '    if record["day"] is None:\n',
         (f"{_SURVEY}test_a_result_of_no_day_is_refused",),
+    ),
+    Mutant(
+        "a bucket with differences that no list has is complete",
+        "audit/judgement/topic_judgement.py",
+        "            if result.unlisted and least < start + size and greatest >= start:\n",
+        "            if result.unlisted and start <= least < start + size:\n",
+        (f"{_WHY}test_differences_that_no_list_has_leave_no_bucket_complete",),
+    ),
+    Mutant(
+        "the times of differences that no list has are forgotten by the next comparison",
+        "audit/sampling/sample_report.py",
+        "    times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]\n",
+        "",
+        (f"{_SURVEY}test_a_result_says_when_the_lines_were_that_it_does_not_list",),
     ),
 )

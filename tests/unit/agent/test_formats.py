@@ -112,9 +112,9 @@ def test_the_lines_of_a_container_are_guessed(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
-    """For a file in kubelet's directories, `guess` proposes the container's name as the topic, and
-    a path that matches the files of containers of this name in all pods of the same namespace. If
-    the runtime divided a character, `guess` still recognizes the lines as UTF-8."""
+    """For a file in kubelet's directories, `guess` proposes the container's name as the topic. It
+    also proposes a path that matches the files of containers of this name in all pods of the same
+    namespace. If the runtime divided a character, `guess` still recognizes the lines as UTF-8."""
     folder = tmp_path / "pods" / "shop_web-1_3f0c" / "cart"
     folder.mkdir(parents=True)
     time, text = b"2026-11-21T08:15:01.5Z stdout", "ü".encode()
@@ -141,8 +141,8 @@ def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
 def test_guess_survives_odd_files(
     name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`guess` proposes something for every file, in text that is safe for a terminal. The block
-    works and its paths match the file."""
+    """For every file, `guess` proposes a block of settings that works and whose paths match the
+    file. The printed text is safe for a terminal."""
     log = write(tmp_path, name, data)
     assert main(["agent", "guess", str(log)]) == 0
     assert "\x1b" not in capsys.readouterr().out
@@ -282,8 +282,8 @@ def test_fields_of_the_settings_are_in_each_row() -> None:
 
 def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If a record has the time of reading, `agent test` shows no time for the record, so that later
-    results can be compared with this one. The command says how many records have the time of
-    reading, and whether it has read only a part of the file."""
+    results can be compared with the present result. The command says how many records have the time
+    of reading, and whether it has read only a part of the file."""
     log = write(tmp_path, "a.log", "yesterday\n2099-01-01T00:00:00Z\n" + ("x" * 999 + "\n") * 1_200)
     config = write(
         tmp_path,

@@ -148,7 +148,7 @@ def test_csv_with_semicolons_local_dates_and_decimal_commas(tmp_path: Path) -> N
 
 
 def test_date_and_time_in_two_columns(tmp_path: Path) -> None:
-    """A column of dates and a column of times of day together are the event time."""
+    """A column of dates and a column of times of day together give the event time."""
     lines = ["Datum;Uhrzeit;Kasse;Summe"] + [f"{n}.11.2026;8:15:0{n % 10};7;1,5" for n in (9, 21)]
     found, results = tried(tmp_path, "\r\n".join(lines) + "\r\n")
     assert found.block["timestamp"] == {
@@ -247,7 +247,7 @@ def as_lines(*objects: object) -> str:
 def test_members_that_are_missing_or_null(tmp_path: Path) -> None:
     """For members that are sometimes missing or null, `guess` proposes fields that may be null,
     with the default null. If the members differ from line to line, it proposes `_extra`. It also
-    does so if only lines after those that it tries have other members."""
+    proposes `_extra` if other members occur only in later lines, which `guess` does not try."""
     lines = [{"ts": "2026-11-23T08:15:01Z", "user": "ann", "ms": n} for n in range(20)]
     late = {"ts": "2026-11-23T08:15:02Z", "user": None, "trace": {"id": 7}}
     found, results = tried(tmp_path, as_lines(*lines, late), lines_max=10)
@@ -262,8 +262,8 @@ def test_members_that_are_missing_or_null(tmp_path: Path) -> None:
 
 
 def test_members_with_several_types(tmp_path: Path) -> None:
-    """If the values of a member have several types, its field has the type of most of them, and
-    `_extra` takes the others."""
+    """If the values of a member have several types, the member's field has the type of most values,
+    and `_extra` takes the other values."""
     lines = [{"n": n, "deep": {"a": n}} for n in range(9)]
     lines += [{"n": "soon", "deep": {"a": "x"}}, {"n": [1], "deep": 7}]
     found, results = tried(tmp_path, as_lines(*lines))

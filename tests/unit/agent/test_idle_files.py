@@ -31,8 +31,8 @@ def old_file(world: World, data: bytes = b"old\n", path: str = PATH) -> None:
 
 @promise("1 old files")
 def test_an_old_file_is_counted_and_read_whole_when_it_changes() -> None:
-    """A file that is too old when it is first found is not read, but counted. If it is written to,
-    it is read from its first byte."""
+    """If a file is too old when the agent first finds it, the agent counts the file but does not
+    read it. When a program writes to the file, the agent reads it from its first byte."""
     world = world_of()
     old_file(world)
     started(world)
@@ -65,8 +65,9 @@ def test_a_known_file_is_never_too_old() -> None:
 @promise("1 old files")
 @pytest.mark.parametrize("was_there", [False, True])
 def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: bool) -> None:
-    """If a file is written while no agent runs, it is read, however long no agent runs. This is
-    true for new files, and for files that were too old at the last look."""
+    """If a program writes to a file while no agent runs, the next agent reads the file, however
+    long no agent ran. This is true for new files, and for files that were too old at the last
+    look."""
     world = world_of("/log/*")
     if was_there:
         old_file(world)

@@ -40,13 +40,14 @@ OWN = {
 """Modules of Skidway that an agent with raw text never uses."""
 
 STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
-"""Modules of the standard library that it never uses, although other packages could import them."""
+"""Modules of the standard library that an agent with raw text never uses, although other packages
+could import them."""
 
 
 def test_an_agent_with_raw_text_imports_what_it_uses() -> None:
     """An agent that starts imports Arrow without pandas, even if pandas is installed. It imports no
-    further package, no parser that its sources do not need, and no requests with which people alter
-    a cluster."""
+    further package, no parser that its sources do not need, and no code for requests that alter a
+    cluster."""
     arguments = ["agent", "run", "--set", "no.such.setting=1"]  # refused after the imports
     modules = imported(f"from skidway.cli import main; main({arguments})")
     assert {"pyarrow", "skidway.agent.program"} <= modules
@@ -55,14 +56,3 @@ def test_an_agent_with_raw_text_imports_what_it_uses() -> None:
     tops = {name.partition(".")[0] for name in modules - begun}
     own_names = {name for name in tops if not name.startswith(("_", "cython_runtime"))}
     assert own_names - sys.stdlib_module_names <= PACKAGES
-
-
-def test_arrow_has_its_functions_without_their_documentation() -> None:
-    """The functions of Arrow work, although their documentation is left out."""
-    modules = imported(
-        "from skidway.agent import unneeded; unneeded.leave_out(); "
-        "import pyarrow, pyarrow.compute as pc; "
-        "assert pc.sum(pyarrow.array([1, 2])).as_py() == 3; "
-        "assert pc.match_substring(pyarrow.array(['abc']), 'b', ignore_case=True)[0].as_py()"
-    )
-    assert modules.isdisjoint({"pandas", "pydoc"})

@@ -98,8 +98,8 @@ def test_records_have_the_labels_of_their_pod(world: World) -> None:
 def test_a_record_that_is_sent_again_has_the_labels_that_it_had_first(
     world: World, new: object
 ) -> None:
-    """If the agent is killed, and the labels change before it starts again, it sends the records
-    that were in flight again with the labels that they had first."""
+    """The agent is killed, and the labels change before its next start. When the agent then sends
+    the records in flight again, these records still have the labels that they had first."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), line("b"), path=LOG, arrives=FIRST)
     if new is None:
@@ -193,7 +193,8 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 def test_what_is_missing_is_named_once(world: World) -> None:
     """The agent logs only once that a log has no labels. It also logs only once that the file with
-    the labels cannot be read, until it can read the file again."""
+    the labels cannot be read. If it has read the file again in the meantime, it logs the next
+    failure."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()
@@ -273,8 +274,8 @@ def test_the_labels_of_a_finished_file_are_forgotten() -> None:
 
 @pytest.mark.parametrize("location", ["/no\0file", "/no\ud800file", "/", "/dev/zero"])
 def test_no_location_ends_the_agent(location: str, world: World) -> None:
-    """If the location is an impossible path, a directory or a device, the agent reports it as
-    unreadable."""
+    """If the location of the file with the labels is an impossible path, a directory or a device,
+    the agent reports the location as unreadable."""
     labels = PodLabels(OperatingSystem())
     world.files.append(LOG, line("a"))
     world.start()
@@ -377,8 +378,9 @@ def test_deep_and_long_contents_are_refused(data: bytes) -> None:
     st.integers(0, 50),
 )
 def test_the_history_keeps_what_records_need(changes: list[Any], settled: int) -> None:
-    """For each position that is not acknowledged or set apart yet, the shortened history has the
-    same labels as the whole list of changes, even after it was stored as text."""
+    """For each position that is not yet acknowledged and not declared lost or uncertain, the
+    shortened history has the same labels as the whole list of changes, even after it was stored as
+    text."""
     history, whole, at = (), {}, 0
     for step, labels in changes:
         at += step
@@ -463,8 +465,9 @@ def test_a_test_of_settings_shows_the_labels(
 
 
 def test_a_sample_of_a_range_whose_labels_are_forgotten_is_gone() -> None:
-    """The agent keeps only the labels that unsent lines need. A drawn range from before them is
-    told as gone, because its records cannot be made again."""
+    """The agent keeps only the labels that unsent lines need. If a range that was drawn for a
+    sample needs older labels, the sample reports the range as gone, because the agent cannot make
+    the range's records again."""
     here = a_world(sample_ranges=20, sample_interval_ms=60_000)
     write(here, labelled("1"))
     here.files.append(LOG, line("one"))

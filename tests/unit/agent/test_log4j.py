@@ -279,7 +279,8 @@ def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_empty_values_beside_blanks_of_widths(pattern: str, line: str, expected: list[str]) -> None:
-    """Blanks that fill a text up to its width never become a part of an empty text next to them."""
+    """If blanks fill a text up to its width, these blanks never become a part of an empty text
+    beside them."""
     assert fields(pattern, line, "level", "a", "b", "logger", "message") == expected
 
 
@@ -313,7 +314,7 @@ def test_messages_with_the_texts_of_the_pattern(
     who: str,
     said: list[str],
 ) -> None:
-    """Events are read back correctly, even if MDC values are empty or short, and if messages
+    """Events are read back correctly, even if MDC values are empty or short, and even if messages
     contain literal texts of the pattern."""
     message = "".join(said)
     parts = [(level, name), (key, value), (logger, who)]

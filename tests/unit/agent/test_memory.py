@@ -1,4 +1,5 @@
-"""The agent tells the C library how much freed memory to keep, and gives memory back when quiet."""
+"""The agent sets how much freed memory the C library keeps, and returns free memory to the kernel
+when it has nothing to do."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ Anonymous: 0 kB
 
 
 class Library:
-    """A C library with glibc's functions, which notes the calls."""
+    """A C library with glibc's functions. It records the calls of these functions."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int, int]] = []
@@ -48,8 +49,8 @@ class Library:
 def test_a_busy_agent_keeps_freed_memory_and_a_quiet_one_gives_it_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`keep_freed` tells glibc the limits of the memory that it may keep, and `give_back` makes it
-    return all free memory to the kernel."""
+    """`keep_freed` tells glibc the limits of the memory that it may keep, and `give_back` makes
+    glibc return all free memory to the kernel."""
     library = Library()
     monkeypatch.setattr(memory, "_libc", library)
     memory.keep_freed()
@@ -69,12 +70,14 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_only_unchanged_pages_of_libraries_are_given_back() -> None:
-    """A page that the process has changed, or can change, or that belongs to no library, stays."""
+    """A page stays in memory if the process has changed it or can change it, or if the page belongs
+    to no library."""
     assert list(memory.unchanged(SMAPS)) == [SMAPS[0], SMAPS[3]]
 
 
 def test_a_quiet_agent_has_few_pages_of_libraries_and_still_works() -> None:
-    """After the pages of Arrow and NumPy were given back, twice, both still calculate."""
+    """Arrow and NumPy still work after the agent has twice returned their unchanged pages to the
+    kernel."""
     code = """
 import numpy, pyarrow, pyarrow.compute as pc
 from skidway.agent import memory

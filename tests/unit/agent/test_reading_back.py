@@ -143,9 +143,9 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 ) -> None:
     """After a crash, the agent searches a partition for its records. The offset at which the search
     begins is the floor. While the checkpoint is not past the records that the agent found, the
-    floor stays at or below the offsets of these records, even if records of another file are
-    acknowledged at higher offsets. So after another crash, the agent finds the records again and
-    does not send them again."""
+    floor stays at or below the offsets of these records. This is so even if records of another file
+    are acknowledged at higher offsets. So after another crash, the agent finds the records again
+    and does not send them again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()

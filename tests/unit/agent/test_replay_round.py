@@ -26,8 +26,8 @@ CODECS = [
     ("utf-16", "utf-16-be"),
 ]  # fmt: skip
 WORDS = {"latin-1": "café", "koi8-r": "слово"}
-"""For some encodings, a word with characters of the encoding. All other encodings have the
-characters of "表示"."""
+"""For some encodings, a word with characters of the encoding. All encodings that are not in this
+table have the characters of "表示"."""
 
 ASCII = "".join(map(chr, range(32, 127)))
 
@@ -38,7 +38,8 @@ def source(pattern: str, encoding: str, shape: str | None = None) -> SourceSetti
 
 
 def exported(data: bytes, encoding: str, shape: str | None = None) -> list[dict[str, Any]]:
-    """The documents that `rejected export` writes for a file whose lines the agent all rejects."""
+    """Returns the documents that `rejected export` writes for a file of which the agent rejects
+    every line."""
     world = World(settings(source(r"(?P<line>never)", encoding, shape)))
     world.files.append("/log/a.log", data)
     world.start()

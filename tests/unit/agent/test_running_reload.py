@@ -43,8 +43,8 @@ class Registry:
 
 
 class Sending(MemoryProducer):
-    """A producer that also has the attributes and methods that the agent's program uses and the
-    loop does not use."""
+    """A producer with further attributes and methods, which the agent's program uses outside the
+    loop."""
 
     made_again: frozenset[str] = frozenset()
 

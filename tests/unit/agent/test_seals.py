@@ -32,7 +32,7 @@ def silently(world: World, turns: int = 10) -> None:
     world.publish()
 
 
-# --- W and the look -----------------------------------------------------------------------------
+# --- the time W, and the look that notes the sizes ----------------------------------------------
 
 
 @promise("6 seal")
@@ -162,8 +162,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """If all lines of a rotated file are delivered, but the file is unreadable when the agent
-    starts, the file delays the topic's seal only until the agent can look at the file."""
+    """All lines of a rotated file are delivered, but the file is unreadable when the agent starts.
+    The file delays the topic's seal only until the agent can look at the file."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

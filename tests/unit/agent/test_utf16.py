@@ -161,7 +161,8 @@ def test_lines_of_utf16_are_joined() -> None:
 @promise("2 over-long line")
 def test_a_long_line_of_utf16_is_rejected_and_the_next_is_delivered() -> None:
     """A UTF-16 line that is too long to be read at once is rejected, and the line after it is
-    delivered, even if two adjacent characters of the long line contain the bytes of a line feed."""
+    delivered. This is so even if two adjacent characters of the long line contain the bytes of a
+    line feed."""
     world = running("utf-16le")
     world.files.append(PATH, ("\u0a0a" * 800_000 + "\nb\n").encode("utf-16-le"))
     world.settle()

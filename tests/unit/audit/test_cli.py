@@ -206,7 +206,8 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
     assert main([*arguments, *more, *exempt, "--tiers", "agent,broker,mirror"]) == 1
     assert "tier mirror never reported this topic" in capsys.readouterr().out
-    assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1  # else nothing is compared
+    # If hdfs is the only tier after the agent, it is required. Otherwise nothing would be compared.
+    assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
 
 
@@ -260,7 +261,7 @@ def _complete(folder: Path, *arguments: str, topic: str = "logs", until: str = U
 
 
 def _heard(folder: Path, time_ms: int, *, number: int = 1) -> None:
-    """The broker's counter is heard."""
+    """Stores a heartbeat of the broker's counter."""
     broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
     ledger = Ledger(folder / DATABASE)
     ledger.take([messages.encode(messages.Heartbeat(broker, number, time_ms))])

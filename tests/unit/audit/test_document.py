@@ -74,7 +74,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_has_its_files() -> None:
-    """The page contains both files that its examples use, and five examples."""
+    """The page contains the two files that its examples use (audit.yml and roster.yml), and five
+    examples."""
     assert [name for name, _ in FILES] == ["audit.yml", "roster.yml"]
     assert len(CONSOLES) == 5
 

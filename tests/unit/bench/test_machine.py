@@ -1,4 +1,4 @@
-"""What programs under measurement cost."""
+"""Tests how the CPU time and the memory of a measured program are counted."""
 
 from __future__ import annotations
 

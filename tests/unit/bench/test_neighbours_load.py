@@ -1,4 +1,5 @@
-"""The additional load on the broker while a benchmark measures a client."""
+"""Tests the additional load that another producer puts on the broker while a benchmark measures a
+client."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def sides() -> SidesTable:
 
 def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_thing() -> None:
     """A table has a column for each side (each compared program). A cell has the median with its
-    spread, or a single value without a spread. It is empty if the side did not measure the row."""
+    spread, or a single value without a spread. A cell is empty if the side did not measure the
+    row."""
     *_, line = sides().markdown().strip().splitlines()
     assert line == "| speed, msg/s | 2 (1-3) | 400 |  |"
 

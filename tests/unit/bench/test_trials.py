@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("name", ["audit", "resident", "small_batches", "year"])
 def test_a_benchmark_without_servers_runs_to_its_end(name: str) -> None:
-    """A benchmark that simulates brokers and tasks runs to its end with the present code."""
+    """A benchmark that simulates brokers and tasks, instead of starting them, runs to its end with
+    Skidway's present code."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.run", name],
         cwd=ROOT,

@@ -14,7 +14,8 @@ WORDS = memoryview(b"words")
 
 
 class World:
-    """Two objects from which the broker makes answers. The test replaces these objects."""
+    """A cache of answers, and the two objects from which the broker makes these answers. The test
+    replaces the objects."""
 
     def __init__(self) -> None:
         self.topics: object = {"a": 1}
@@ -27,8 +28,8 @@ class World:
 
 
 def test_the_same_words_get_the_same_answer() -> None:
-    """The same request in the same version gets the same cached answer. A request in another
-    version, or with other bytes, does not."""
+    """A request with the same bytes and the same version gets the cached answer. A request in
+    another version, or with other bytes, does not get it."""
     world = World()
     answer = b"answer"
     world.keep(5, b"words", answer)
@@ -38,8 +39,9 @@ def test_the_same_words_get_the_same_answer() -> None:
 
 
 def test_a_picture_that_was_replaced_ends_all_answers() -> None:
-    """The broker caches answers that it made from certain objects. When one of these objects is
-    replaced, the broker drops all cached answers, even if the new object equals the old one."""
+    """The broker caches answers that it made from certain objects, such as the catalog of topics.
+    When one of these objects is replaced, the broker drops all cached answers, even if the new
+    object equals the old one."""
     for which in ("topics", "stopped"):
         world = World()
         world.keep(5, b"words", b"answer")
@@ -49,8 +51,9 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
-    """The broker makes answers from certain objects. If such an object is replaced while an answer
-    is being made, the answer is not cached, because it may come from the old object."""
+    """The broker makes answers from certain objects, such as the catalog of topics. If such an
+    object is replaced while an answer is being made, the answer is not cached, because it may come
+    from the old object."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}

@@ -1,4 +1,5 @@
-"""The purgatory (Kafka's word) contains operations that cannot complete yet."""
+"""The purgatory (Kafka's word) contains operations that cannot complete yet, such as fetches that
+wait for more records and Produce requests that wait for a flush."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """While an operation completes, it may put another operation into the purgatory."""
+    """An operation may put another operation into the purgatory at the moment at which it completes
+    itself."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()

@@ -181,7 +181,8 @@ def test_a_collector_is_asked_where_its_listener_can_be_reached(
 
 
 def test_without_a_collector_nobody_is_asked() -> None:
-    """An inventory without the group `audit` gives no address of a collector."""
+    """If the inventory has no group `audit`, the roles give no program the address of a
+    collector."""
     assert addresses.collector_url([], host("l")) == ""
 
 

@@ -29,13 +29,13 @@ SKIPPED: dict[str, Any] = {"skipped": True, "changed": False}
 
 
 def block() -> dict[str, Any]:
-    """Returns the part of the role that starts a service."""
+    """Returns the block of steps with which the role starts, restarts or reloads the service."""
     (found,) = (each for each in yaml.safe_load(RUN.read_text()) if "block" in each)
     return dict(found)
 
 
 def step(words: str) -> dict[str, Any]:
-    """Returns the step whose name begins with these words."""
+    """Returns the step of this block whose name begins with the given words."""
     (found,) = (each for each in block()["block"] if each["name"].startswith(words))
     return dict(found)
 
@@ -73,7 +73,7 @@ class Run:
 
     @property
     def fails(self) -> str:
-        """The message with which the play fails; an empty text if it does not fail."""
+        """The message with which the play fails, or an empty text if the play does not fail."""
         refusal = step("Say why it does not take")
         if not self._is(refusal["when"]):
             return ""
@@ -115,8 +115,8 @@ def test_changed_settings_and_schemas_are_reloaded(newer: list[str]) -> None:
 
 @pytest.mark.parametrize("newer", [[KEY], [LINK], [CONFIG, LINK]])
 def test_anything_else_restarts_the_agent(newer: list[str]) -> None:
-    """If a key, a certificate, a unit or the version has changed, the role restarts the agent
-    without a reload before."""
+    """If a key, a certificate, a unit or the version has changed, the role restarts the agent, and
+    does not try a reload first."""
     run = Run(*newer)
     assert not run.reloads
     assert run.restarts
@@ -158,7 +158,8 @@ def test_an_agent_that_must_be_restarted_is_restarted(monkeypatch: pytest.Monkey
 )
 def test_a_refusal_fails_the_play_with_the_sentence_of_the_agent(status: int, said: str) -> None:
     """If the agent refuses the settings, or does not answer, the play fails with the agent's
-    sentence. It does not restart the agent, because a start with these settings could fail, too."""
+    sentence. The role does not restart the agent, because a start with these settings could fail,
+    too."""
     run = Run(CONFIG, answer={"rc": status, "stdout": "", "stderr": said})
     assert run.fails == said
     assert not run.restarts

@@ -125,8 +125,9 @@ def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
 
 def test_one_oldest_ansible_is_named_everywhere() -> None:
     """Four places name the same oldest supported version of Ansible: pyproject.toml,
-    requires_ansible, the roles, and the instructions for operators. The checks use pyproject.toml,
-    and requires_ansible makes Ansible refuse older versions."""
+    requires_ansible, the roles, and the instructions for operators. The repository's own checks run
+    with a version that pyproject.toml allows. The key requires_ansible makes Ansible refuse older
+    versions."""
     runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
     oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
     extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())
@@ -176,7 +177,7 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
     """The program that drains the agent prints its result after its log lines, to the same output.
-    The role finds the result behind these lines."""
+    The role finds the result after these lines."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -19,8 +19,8 @@ def member(servers: int, runs: bool = True) -> dict[str, Any]:
 
 
 def ordered(*seen: Any) -> str:
-    """The names of the steps in which the servers z1, z2, ... start, or the problem as a
-    sentence."""
+    """The names of the steps in which the servers z1, z2, ... start. `seen` has what the run found
+    on each server. If a start must be refused, returns the reason as a sentence instead."""
     names = [f"z{n}" for n in range(1, len(seen) + 1)]
     hosts = {
         n: {"zookeeper_seen": each} if each else {} for n, each in zip(names, seen, strict=True)

@@ -1,5 +1,5 @@
-"""Tests the two ways in which the role sets up the loader: single runs that a timer starts, or one
-service that keeps running."""
+"""Tests the two ways in which the role sets up the loader: single runs that a timer starts, or a
+resident service, which keeps running."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def role(audit: dict[str, Any] | None = None, **given: Any) -> RoleVariables:
 
 
 def test_without_a_time_between_runs_the_timer_starts_them() -> None:
-    """By default, loads are single runs. The drop-in of the service that keeps running sets no time
-    between loads, so an operator who starts this service gets the default time of its unit."""
+    """By default, loads are single runs. The drop-in of the resident service (which keeps running)
+    sets no time between loads. So an operator who starts this service gets the default time of its
+    unit."""
     found = role()
     assert found["loader_stays"] is False
     assert found["common_overrides"][RESIDENT] == {
@@ -49,10 +50,10 @@ def test_without_a_time_between_runs_the_timer_starts_them() -> None:
 
 
 def test_with_a_time_between_runs_the_service_stays() -> None:
-    """If the variable loader_every is set, the service that keeps running loads at this interval.
-    Apart from the interval, the drop-in of this service equals the drop-in of the single runs. So
-    directories and an operator's own environment variables, such as those for HDFS, apply to
-    both."""
+    """If the variable loader_every is set, the resident service (which keeps running) makes a load
+    at this interval. Apart from the interval, the drop-in of this service equals the drop-in of the
+    single runs. So directories and an operator's own environment variables, such as those for HDFS,
+    apply to both."""
     hdfs = ["HADOOP_USER_NAME=etl", "KRB5CCNAME=/run/etl"]
     found = role(loader_every="90s", loader_unit_overrides={"Service": {"Environment": hdfs}})
     assert found["loader_stays"] is True
@@ -64,8 +65,8 @@ def test_with_a_time_between_runs_the_service_stays() -> None:
 
 
 def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
-    """If the installed version has no unit for the service that keeps running, the role sets up
-    single runs. So loads continue after a downgrade to such a version."""
+    """If the installed version has no unit for the resident service (which keeps running), the role
+    sets up single runs. So loads continue after a downgrade to such a version."""
     older = {"stdout": "skidway-loader.service\nskidway-loader.timer"}
     assert role(loader_every="60s", loader_known_units=older)["loader_stays"] is False
 

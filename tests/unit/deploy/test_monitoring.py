@@ -1,4 +1,5 @@
-"""The rules and boards in deploy/monitoring fit the programs' metrics, the guide and each other."""
+"""The Prometheus rules and the dashboards (boards) in deploy/monitoring fit the programs' metrics,
+the guide for operators (docs/operations.md) and each other."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_every_rule_that_is_recorded_is_used() -> None:
 
 
 def test_every_file_of_rules_is_tested() -> None:
-    """There is a file of rules for each part, and each alert in it has a test case."""
+    """For each part (for example, the agent) there is a file of rules, and each alert in this file
+    has a test case."""
     assert {path.stem for path in RULES.glob("*.yml")} == set(RULE_FILES)
     assert set(FILES) == set(CASES)
     assert {part: set(alerts(part)) for part in FILES} == {x: set(CASES[x]) for x in FILES}
@@ -134,7 +136,7 @@ def test_every_panel_has_title_unit_and_source(board: boards.Board) -> None:
 
 def test_the_example_scrapes_every_program() -> None:
     """The example of Prometheus' configuration has a job for each program, under the name that the
-    rules use, and the port that the program has by default."""
+    rules use, and with the port that the program has by default."""
     text = (ROOT / "deploy/monitoring/prometheus.yml").read_text()
     jobs = {x["job_name"]: x["static_configs"] for x in yaml.safe_load(text)["scrape_configs"]}
     assert set(jobs) == {f"skidway-{program}" for program in PROGRAMS} | {"node"}

@@ -1,4 +1,4 @@
-"""Mistakes in an inventory are reported."""
+"""Tests which mistakes in an inventory the playbooks report before they change a host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 THERE = {"skidway_zookeeper_connect": "z:2181", "skidway_schema_registry_url": "http://r:8081"}
-"""Variables without which each host would have a problem, for tests of other problems."""
+"""Variables that each host needs. Tests of other problems set them, so that only the tested problem
+is reported."""
 
 
 def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:

@@ -1,4 +1,5 @@
-"""The role `monitoring` finds the targets of Prometheus in the inventory."""
+"""The role `monitoring` derives the targets of Prometheus (the addresses that it scrapes) from the
+inventory."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def opened() -> dict[str, dict[str, Any]]:
 
 
 def targets(found: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
-    """The job and the address of each target, by its instance."""
+    """The job and the address of each target, by the name of its instance."""
     return {each["labels"]["instance"]: (each["labels"]["job"], *each["targets"]) for each in found}
 
 

@@ -1,4 +1,4 @@
-"""The roles decide whether a service has to be restarted."""
+"""Tests how the Ansible roles decide whether a service has to be restarted."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
 
 def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     """A roll-back does not stop a service that still runs the version to which the roll-back
-    returns. If the other servers of an ensemble are unhealthy, stopping this one would end the
+    returns. If the other servers of an ensemble are unhealthy, stopping this server would end the
     quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
     assert not services.runs_since_before(status(), BEGAN)  # the process runs the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)
     assert not services.runs_since_before(status("failed"), BEGAN + 60)
-    assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer
+    assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # no process
 
 
 def test_a_restart_that_was_done_is_not_done_again() -> None:

@@ -1,4 +1,5 @@
-"""The tags of a playbook run decide which programs the run may change."""
+"""The tags with which an operator runs a playbook (`--tags`) decide which programs the run may
+change."""
 
 from __future__ import annotations
 

@@ -170,8 +170,9 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added. A tier may be dropped if the operator names it in a string with Ansible's
-    option -e. Where no audit was installed before, no tier can be lost."""
+    """Tiers may be added. An operator may drop a tier that the audit has compared until now, if the
+    operator names it: with Ansible's option -e, as a string of names with commas. Where no audit
+    was installed before, no tier can be lost."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

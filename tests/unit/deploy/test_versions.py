@@ -66,8 +66,9 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     ],
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
-    """A downgrade is recognized by comparing versions as numbers. This matters, because in a
-    downgrade the audit is changed last. On a host without an installed version, no version is a
+    """Whether a version is a downgrade is found by comparing version numbers, not texts (0.9 is
+    older than 0.10). The answer matters, because in a downgrade the programs are changed in another
+    order: the audit comes last. On a host without an installed version, no version is a
     downgrade."""
     assert versions.is_older(version, than) is older
 

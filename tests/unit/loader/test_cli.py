@@ -16,7 +16,7 @@ from skidway.loader.runs.reload import Reloaded, Wish
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """The settings that each command needs, as arguments."""
+    """The settings that each call of `skidway load reload` needs, as arguments."""
     settings = {
         "bootstrap.servers": "127.0.0.1:1", "schema.registry.url": "http://127.0.0.1:1",
         "topics": "logs", "output": str(tmp_path),

@@ -1,5 +1,5 @@
-"""Tests the store in memory and the local store: the contract of every store, and the special
-properties of the local store."""
+"""Tests the store in memory and the local store (a directory of this machine): what every store
+must do, and the special properties of the local store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.store_contract import StoreContract, put
 
 
 class TestLocalStore(StoreContract):
-    """The store in a directory of this machine keeps the contract of every store."""
+    """Tests that the store in a directory of this machine does what every store must do."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
@@ -29,7 +29,7 @@ class TestLocalStore(StoreContract):
 
 
 class TestMemoryStore(StoreContract):
-    """The store in memory, which the models use, keeps the contract of every store."""
+    """Tests that the store in memory, which the model tests use, does what every store must do."""
 
     @pytest.fixture
     def store(self) -> Store:
@@ -49,8 +49,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 def test_a_store_that_stays_remembers_few_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a process uses a store for days, the store writes to more and more directories. The
-    store's memory does not grow with their number."""
+    """If a process uses a store for days, the store writes to more and more directories. The memory
+    that the store uses does not grow with the number of directories."""
     monkeypatch.setattr("skidway.loader.store.local.MADE_KEPT_MAX", 2)
     store = LocalStore(str(tmp_path))
     for number in (1, 2, 3, 4, 5, 1):

@@ -36,8 +36,8 @@ def test_pip_becomes_one_line_for_each_distribution() -> None:
 
 
 def test_silence_is_explained() -> None:
-    """While pip prints nothing, the installation prints the name of the download or build that is
-    running."""
+    """If pip prints nothing for some seconds, the installation prints what pip is doing, for
+    example which package it downloads or builds."""
     telling = Telling()
     assert telling.silence(10) == "  ... pip starts (10 s)"
     telling.line("Collecting pyspark<4.4,>=4.1 (from skidway==0.1.0)")

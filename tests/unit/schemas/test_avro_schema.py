@@ -118,8 +118,8 @@ def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> 
     ],
 )
 def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
-    """A default that does not fit its type is refused, because a reader might use it only years
-    later."""
+    """A default that does not fit its type is refused. Otherwise the mistake might be noticed only
+    years later, when a reader needs the default."""
     for value in good:
         parse(record(field(avro, default=value)))
     for value in bad:
@@ -443,7 +443,8 @@ def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_symbols_of_an_enum_are_gathered_once() -> None:
-    """The symbols of an enum are gathered only once for all defaults that are checked."""
+    """The symbols of an enum are put into a set only once, however many defaults of this enum are
+    checked."""
 
     class Counted(tuple[str, ...]):
         walks = 0
@@ -461,8 +462,8 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """An error message shows only the beginning of a large value, and only a small part of the
-    value is read for it."""
+    """An error message shows only the beginning of a large value, and the program reads only a
+    small part of the value to make this message."""
 
     class Counted(list[Any]):
         walks = 0

@@ -106,7 +106,7 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
     ],
 )
 def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
-    """Each change gives one line, and there are no other lines."""
+    """The output has one line for each change between the two schemas, and no other lines."""
     assert [str(each) for each in differences(parse(old), parse(new))] == lines
 
 

@@ -26,7 +26,7 @@ def record(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def leading_back(avro: AvroType, path: str = "") -> list[str]:
-    """The paths of the fields whose type leads back to a record around them."""
+    """The paths of the fields whose type refers to a record that contains the field."""
     if isinstance(avro, Recursive):
         return [path]
     if isinstance(avro, Union):

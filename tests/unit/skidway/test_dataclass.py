@@ -1,4 +1,4 @@
-"""The dataclasses of `skidway.dataclass` do what those of the standard library do."""
+"""The dataclasses of `skidway.dataclass` behave like those of the standard library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = [
 
 
 def point(decorator: Callable[..., Any], **kind: bool) -> Any:
-    """A class with each kind of default."""
+    """Returns a dataclass whose fields have each kind of default."""
 
     class Point:
         """A place."""
@@ -46,7 +46,7 @@ def point(decorator: Callable[..., Any], **kind: bool) -> Any:
 
 
 def outcome(act: Callable[[], object]) -> object:
-    """What an action returns, or which error it raises."""
+    """Returns the result of an action, or the type of the error that the action raises."""
     try:
         return act()
     except (TypeError, AttributeError) as error:
@@ -55,7 +55,8 @@ def outcome(act: Callable[[], object]) -> object:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_objects_do_the_same(kind: dict[str, bool]) -> None:
-    """Text, comparison, hash, copies and refused changes are those of the standard library."""
+    """An object has the same text, comparisons, hash and copies as an object of the standard
+    library's dataclass, and refuses the same changes."""
     own, theirs = point(dataclass, **kind), point(dataclasses.dataclass, **kind)
 
     def facts(cls: Any) -> list[object]:
@@ -117,13 +118,15 @@ class Empty:
 
 
 def test_an_object_survives_pickle() -> None:
-    """Frozen objects with slots go to other processes and back."""
+    """A frozen object with slots can be pickled. The object that is read back equals the
+    original."""
     assert pickle.loads(pickle.dumps(Single(1.5))) == Single(1.5)
     assert hash(Single(1.5)) == hash((1.5,))
 
 
 def test_the_class_is_finished_by_its_own_methods() -> None:
-    """`__post_init__` runs at each object, the first included; methods of the class stay."""
+    """`__post_init__` runs for each new object, even for the first one. Methods that the class
+    defines itself are not replaced."""
     for _ in range(2):
         with pytest.raises(ValueError, match="negative"):
             Single(-1.0)
@@ -132,7 +135,7 @@ def test_the_class_is_finished_by_its_own_methods() -> None:
 
 
 def test_a_class_may_inherit() -> None:
-    """A dataclass that inherits from another one has the fields of both."""
+    """A dataclass that inherits from another dataclass has the fields of both classes."""
 
     @dataclass(frozen=True, slots=True)
     class More(Single):

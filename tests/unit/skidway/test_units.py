@@ -54,7 +54,7 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
     """A unit starts its program through the link to the program's installed version, with the
     program's own user and state directory. If the program refuses its configuration, the unit does
-    not start it again."""
+    not start the program again."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -83,8 +83,8 @@ def program_of(unit: str) -> str:
 
 def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
     """The loader's two units, for single runs and for the resident loader, differ only in the way
-    in which they run the loader and in its name in the log. User, paths and protection are the
-    same."""
+    in which they run the loader and in the loader's name in the log. User, paths and protection are
+    the same."""
     once = dict(sections("skidway-loader.service")["Service"])
     stays = dict(sections(RESIDENT)["Service"])
     own = {"Environment", "Restart", "RestartSec", "RestartPreventExitStatus"}
@@ -115,9 +115,9 @@ def test_a_loader_that_stays_is_what_the_command_takes(
 def test_a_nightly_check_is_what_the_command_takes(
     check: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The unit of the recount, and that of the samples, starts only after a running load has ended.
-    The command sends its result to the audit. If no drop-in sets an output, the unit's command ends
-    with an error message."""
+    """The units of the recount and of the samples start only after a running load has ended. The
+    commands of these units send their results to the audit. If no drop-in sets an output, the
+    command ends with an error message."""
     found = sections(f"skidway-{check}.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]

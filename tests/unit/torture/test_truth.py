@@ -127,8 +127,8 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not fit its schema gets the time at which it was read as its event time. So
-    it may arrive, or be declared lost, in any later bucket of the rejects."""
+    """If a line does not fit its schema, its event time is the time at which the line was read. So
+    the line may arrive, or be declared lost, in any later bucket of the rejects."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -183,9 +183,10 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """If a topic was deleted and created again under its name, the more serious of the old and the
-    new topic's verdicts on a bucket counts. A loss of the old topic may affect a bucket that is in
-    the report only for the new topic. A bucket that only the old topic had may stay incomplete."""
+    """If a topic was deleted and created again under its name, a bucket may have a verdict for the
+    old topic and a verdict for the new topic. The more serious verdict counts. A loss of the old
+    topic may affect a bucket that is in the report only for the new topic. A bucket that only the
+    old topic had may stay incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):

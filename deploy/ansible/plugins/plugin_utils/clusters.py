@@ -18,7 +18,7 @@ def of_cluster(
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
     """The value of `mirror.sources` for the brokers of a cluster: one entry for each cluster that
-    this cluster mirrors."""
+    this cluster mirrors. servers: the bootstrap servers of each cluster."""
     found = []
     for source in listed(clusters, cluster, "mirrors"):
         if source not in servers:
@@ -46,7 +46,8 @@ def counters(
     cluster publish. A cluster that mirrors other clusters and has agents of its own also gets a
     second counter, `<cluster>.broker`. This function assigns ports first to all first counters, and
     then to the second counters. So a second counter does not change the port of a first counter.
-    All counters serve /metrics and /health on `bind_address`.
+    All counters serve /metrics and /health on `bind_address`. servers: the bootstrap servers of
+    each cluster; a cluster that is not among them gets no counter.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]

@@ -24,7 +24,7 @@ GROUPS = {
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
-"""Settings whose values must differ from counter to counter of the audit."""
+"""Settings that must have a different value in each counter of the audit."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups whose hosts belong to a cluster."""
 
@@ -125,8 +125,8 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """One message for each cluster that is needed, but has neither hosts in the group `brokers` nor
-    an existing Kafka cluster."""
+    """One message for each cluster that agents, loaders or a mirroring cluster need, but that has
+    neither hosts in the group `brokers` nor an existing Kafka cluster."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):

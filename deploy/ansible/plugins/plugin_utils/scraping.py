@@ -99,7 +99,8 @@ def unscraped(
 
 def with_skidway(config: Mapping[str, Any] | None, rules: str, targets: str) -> dict[str, Any]:
     """Returns Prometheus' configuration with two additions: the rule files, and a job that reads
-    the file of targets. rules: the path of the rule files. targets: the path of that file."""
+    the file of targets. rules: the path of the rule files. targets: the path of the file of
+    targets."""
     found = without_skidway(config, rules)
     job = {"job_name": JOB, "file_sd_configs": [{"files": [targets]}]}
     return {

@@ -1,4 +1,4 @@
-"""Finds out which steps of the roles Ansible does in a run with certain tags."""
+"""Finds out which steps of the roles Ansible may execute in a run with certain tags."""
 
 from __future__ import annotations
 

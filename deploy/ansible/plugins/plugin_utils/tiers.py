@@ -61,8 +61,9 @@ def lost_tiers_problem(
 ) -> str:
     """Returns a message if the running audit compares a tier that the new settings lack, else "".
 
-    `in_use` has the settings of the running audit, or is None. `wanted` has the tiers of the new
-    settings. `retired` has the tiers that the new settings may lack.
+    `in_use` has the settings of the running audit; it is None if there is no running audit.
+    `wanted` has the tiers of the new settings. `retired` has the tiers that the new settings may
+    lack.
     """
     before = texts(flat(in_use or {}).get("tiers") or [])
     lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]

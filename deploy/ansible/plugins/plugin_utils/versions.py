@@ -60,8 +60,8 @@ def _canonical(name: str) -> str:
 def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
     """Returns a message if the wheels are not for the host's Python, else "".
 
-    `found` has the version, implementation and platform of the host's Python. `manifest` is the
-    content of wheels.json.
+    `found` has the version, implementation and platform of the host's Python, and `path` is this
+    Python's path. `manifest` is the content of wheels.json.
     """
     needed = " ".join(str(manifest[key]) for key in ("python", "implementation", "platform"))
     if found.split() == needed.split():

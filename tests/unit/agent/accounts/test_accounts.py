@@ -62,8 +62,9 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
-    """Before the clock was set back, it showed a later time. A loss that is declared afterwards
-    also covers the bucket of this later time, because an unread line may have it."""
+    """If the clock was set back, a loss that is declared afterwards also covers the bucket of the
+    later time that the clock showed before. The reason is that an unread line may have this later
+    time."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

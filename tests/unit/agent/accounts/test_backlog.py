@@ -1,4 +1,7 @@
-"""What the agent tells the audit of the bytes that are not safe yet."""
+"""Tests the backlog, which the agent reports to the audit in a note. A backlog describes the bytes
+of files that are not safe yet. Bytes are safe when a broker has acknowledged them, or when the
+agent has declared them lost or uncertain. The life of a file is the time from its creation to its
+deletion."""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ def world() -> World:
 
 
 def told(world: World) -> Backlog:
-    """The newest backlog that was told."""
+    """Returns the newest backlog that the agent has published."""
     return backlog_of(world.of(Note)[-1])
 
 
 def delete_after(world: World, seconds: float) -> None:
-    """A file is written, read, and deleted after this time."""
+    """Lets the agent read a file, and deletes the file after this time."""
     world.files.append(A, b"old\n")
     world.settle(5)
     world.clock.advance(seconds)
@@ -36,8 +39,9 @@ def delete_after(world: World, seconds: float) -> None:
 
 
 def test_bytes_without_an_acknowledgement_are_told_with_file_and_age(world: World) -> None:
-    """The note has the bytes that were read and not acknowledged, the file, and the time since
-    which they are there. After the acknowledgement it has none."""
+    """The backlog describes the bytes that the agent has read and no broker has acknowledged. It
+    contains their number, the path of their file, and the time at which the oldest of these bytes
+    was written. After the acknowledgement the backlog is empty."""
     world.start()
     world.settle(3)
     assert told(world) == Backlog()
@@ -53,7 +57,8 @@ def test_bytes_without_an_acknowledgement_are_told_with_file_and_age(world: Worl
 
 
 def test_a_file_that_cannot_be_opened_is_told_as_unread(world: World) -> None:
-    """Bytes of a file that the agent may not read are unread bytes of the topic."""
+    """If the agent has no right to open a file, the file's bytes count as unread bytes of the
+    topic."""
     world.files.append(B, b"secret\n").unreadable = True
     world.start()
     world.hold(5, 10)
@@ -62,8 +67,8 @@ def test_a_file_that_cannot_be_opened_is_told_as_unread(world: World) -> None:
 
 
 def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> None:
-    """When the agent has seen a file of the directory go an hour after its birth, it expects the
-    same of the other files of the directory."""
+    """If the agent has seen that a file was deleted an hour after its creation, it expects that the
+    other files of the same directory will also be deleted after an hour."""
     world.start()
     delete_after(world, HOUR)
     life_ms = world.clock.time_ms()
@@ -78,8 +83,9 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """A file that the agent had closed when it was deleted lived at least until an hour before the
-    look that no longer found it."""
+    """The agent may have closed a file before the file is deleted. Then the agent assumes that the
+    file was deleted an hour before the look that no longer found it. So the assumed life of the
+    file is rather too short than too long."""
     world.files.append("/log/other", b"")
     world.files.append(A, b"old\n")
     born_ms = world.clock.time_ms()
@@ -101,7 +107,8 @@ def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
 
 
 def test_a_setting_says_when_files_are_deleted() -> None:
-    """`deleted.after.ms` counts from the birth of the file, and needs no earlier file."""
+    """With `deleted.after.ms`, the agent expects that a file will be deleted this long after its
+    creation. The agent does not need to have seen the deletion of an earlier file."""
     world = World(settings(raw(deleted_after_ms=5_000_000)))
     world.files.append(A, b"1\n")
     born_ms = world.clock.time_ms()
@@ -111,8 +118,9 @@ def test_a_setting_says_when_files_are_deleted() -> None:
 
 
 def test_a_file_without_a_name_is_lost_at_once() -> None:
-    """If the file was deleted and the agent still has it open, no time is left, although no file of
-    the directory has ended yet."""
+    """If a file was deleted and the agent still has it open, the backlog says that no time is left
+    for the file's bytes. This is so even if the agent does not yet know how long files of the
+    directory live."""
     world = World(settings(raw(), close_rotated_ms=3_600_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -129,7 +137,7 @@ def test_a_file_without_a_name_is_lost_at_once() -> None:
 
 
 def test_nothing_new_is_not_told_again(world: World) -> None:
-    """An agent at rest tells its empty backlog once."""
+    """As long as all bytes are safe, the agent sends the empty backlog only once."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)
@@ -139,7 +147,8 @@ def test_nothing_new_is_not_told_again(world: World) -> None:
 
 
 def test_one_note_waits_at_most(world: World) -> None:
-    """While the brokers take no messages, notes do not pile up in the agent's state."""
+    """While the brokers accept no messages, the agent's state contains at most one note with a
+    backlog."""
     world.start()
     for size in range(20):
         world.files.append(A, b"x" * size + b"\n")
@@ -155,7 +164,8 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """Each end of the file is noted with its time. What became safe is forgotten."""
+    """The agent notes each length of a file together with the time at which the file had this
+    length. When all bytes up to a noted length are safe, the agent forgets this note."""
     found = then(None, _tracked(0), 10, 1_000)
     assert found == [(10, 7)]
     found = then(found, _tracked(0), 20, 2_000)
@@ -165,7 +175,8 @@ def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
 
 
 def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
-    """If a file grows for a long time, neighbouring notes are merged, with the older time."""
+    """If a file grows for a long time, neighbouring notes of its lengths are merged. A merged note
+    has the older of the two times."""
     found = then(None, _tracked(0), 1, 7)
     for end in range(2, 500):
         found = then(found, _tracked(0), end, end * 1_000)
@@ -178,7 +189,9 @@ def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
 
 
 def test_the_shortest_of_the_last_lives_counts() -> None:
-    """Rotation may have been changed, so old lives are forgotten; a negative life says nothing."""
+    """The agent expects that a file will live as long as the shortest of the last lives in its
+    directory. It forgets older lives, because the rotation may have been changed since then. It
+    ignores a negative life."""
     lives = Lives()
     assert lives.shortest("/log") is None
     for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):

@@ -1,6 +1,6 @@
 """Seals. A seal says that all lines that were written before a certain time are counted. When the
 agent looks at a topic's files, it notes their lengths. It sends the topic's seal when all bytes up
-to these lengths are settled (acknowledged or set apart)."""
+to these lengths are acknowledged, or declared lost or uncertain."""
 
 from skidway.agent.accounts import sealing
 from skidway.agent.values.found import FileKey
@@ -25,7 +25,7 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
     """A seal says that all lines before a certain time are counted. The agent first notes the
-    lengths of the topic's files, and sends the seal when every byte up to these lengths is
+    lengths of the topic's files. It sends the seal when every byte up to these lengths is
     acknowledged, even in files to which no program writes any more. The seal does not wait for
     bytes that are written later."""
     growing = tracked(1, 10, 20)

@@ -39,7 +39,7 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
 
 @promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
-    """An intent is a stored promise to send certain bytes. A recipe is the rules by which a
+    """An intent is a stored promise to send certain bytes. A recipe is the set of rules by which a
     source's lines become records. The same intent and the same recipe always give the same
     batches."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
@@ -246,8 +246,8 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
 
 def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
     """The time for rejected lines grows only in proportion to their number: the agent does not
-    compute the lengths of all lines for each of them. Otherwise a log in which no line fits the
-    parser would block the agent."""
+    compute the lengths of all lines again for each rejected line. Otherwise a log in which no line
+    fits the parser would block the agent."""
     lines = framed_lines.FramedLines([reading(b"x\n" * 50)], LineFramer())
     lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
     lines.rejected(Reject(7, "no-match", ""))
@@ -387,9 +387,10 @@ def own_schema(schema: dict[str, Any], **source: Any) -> Press:
 
 
 def test_a_schema_whose_fields_are_filled_twice_or_not_at_all_is_refused() -> None:
-    """A source whose settings name a schema is refused in three cases: the setting `fields` fills
-    every field of the schema and leaves none to the parser; two settings fill the same field; or
-    the field `timestamp_replaced`, which marks replaced times, is not a boolean."""
+    """A source whose settings name a schema is refused in three cases. In the first case, the
+    setting `fields` fills every field of the schema and leaves none to the parser. In the second
+    case, two settings fill the same field. In the third case, the field `timestamp_replaced`, which
+    marks replaced times, is not a boolean."""
     schema = {"type": "record", "name": "L", "fields": [{"name": "a", "type": "string"}]}
     with pytest.raises(ConfigurationRefused, match="leave no field to the parser"):
         own_schema(schema, fields={"a": "x"}, **regex("(?P<b>.*)"))

@@ -1,4 +1,4 @@
-"""What a sample tells of the records of a range."""
+"""Tests which records of a range are in a sample, and what the sample says about these records."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def records(firsts: list[int], source: object = LOGS, schema_id: int = 4) -> Ran
 
 
 def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
-    """A sample tells all records of a range if there are few, and otherwise as many neighbouring
-    ones as it may, from a place that the lot decides; every place can be drawn."""
+    """If a range has few records, a sample contains all records of the range. Otherwise it contains
+    the allowed number of neighbouring records. A random number (the lot) decides where these
+    records begin, and every place in the range is possible."""
     few, many = records([0, 10, 20]), [records(list(range(0, 80, 20))), records([10, 30, 50, 70])]
     assert window([few], 0, 30, 5, limit=3) == (0, 30)
     drawn = [window(many, 0, 80, lot, limit=3) for lot in range(6)]
@@ -35,8 +36,9 @@ def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
 
 
 def test_a_part_has_rising_positions_with_their_own_sums() -> None:
-    """Records may come in any order and from several batches: each sum stays with its line, and
-    every topic has its part, its schema and the times of its records."""
+    """The records of a range may come in any order and from several batches. A sample has one part
+    for each topic, with the topic's schema id and the times of its records. A part contains the
+    positions of the records in ascending order, and the sum of each record at the same place."""
     mixed, rejects = records([20, 0, 10]), records([30], REJECTED, 9)
     found = parts([mixed, rejects, records([99])], 0, 40)
     assert [(x.source, x.schema_id, x.firsts) for x in found] == [

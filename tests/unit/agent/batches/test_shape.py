@@ -158,8 +158,8 @@ def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
 
 
 def test_settings_refuse_a_key_without_a_rule() -> None:
-    """If a source has a key for hashes but no rule that hashes, the settings are refused, and so is
-    a rule that hashes without a key. The error names the setting."""
+    """The agent refuses a source that has a key for hashes but no rule that hashes. It also refuses
+    a source that has a rule that hashes but no key. The error names the setting."""
     for source in ({"shape": "hash line"}, {"hash_key_location": Path("/k")}):
         with pytest.raises(ConfigurationRefused, match=r"hash\.key\.location"):
             SourceSettings(topic="logs", paths=["/log/*"], **source).check()
@@ -280,8 +280,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """A person who tries rules is told that the whole path of a file is sent, even if a rule keeps
-    a group of the path out of the rows."""
+    """If a rule keeps a group of a file's path out of the rows, a trial of the rules notes that the
+    agent nevertheless sends the whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

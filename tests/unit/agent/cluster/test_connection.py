@@ -181,9 +181,9 @@ def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> Non
 def test_only_a_new_agent_does_not_search_for_its_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An agent looks on the audit topic for its own newest message, which shows that its state is
-    an older copy. An agent whose id was made by the same process does not look, because the search
-    would read the whole topic."""
+    """When an agent starts, it searches the audit topic for its own newest message, to find out
+    whether its state is an older copy. An agent that has just created its own id does not search,
+    because the search would read the whole topic."""
     site, newest = Site(raw("a")), Newest(2, 9, 0)
     searched: list[str] = []
 

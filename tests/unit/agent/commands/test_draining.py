@@ -38,7 +38,7 @@ def drained(directory: Path, **others: Any) -> str:
 def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
     """Only an empty state directory shows that no agent ever ran. Draining is refused if the
     directory is missing, for example because its disk is not mounted or state.dir is wrong. It is
-    also refused if SQLite's write-ahead log is there without its database."""
+    also refused if the directory contains SQLite's write-ahead log but not the database."""
     assert "no agent ever ran" in drained(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StateRefused, match="there is no directory"):

@@ -63,8 +63,8 @@ def test_a_killed_call_has_replayed_nothing_or_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`agent replay` writes a file and then gives the file the name under which the agent reads it.
-    If the command is killed before that, the agent sees none of the lines. The next call replays
-    all of them."""
+    If the command is killed before the file has this name, the agent reads none of the lines. The
+    next call then replays all lines."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Decides from which readings the agent makes batches together."""
+"""Tests which readings the agent combines before it makes batches from them."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
     """The floor is the offset at which the agent begins to read. If the first offset of a log is
-    higher, the missing offsets become a hole, and the agent continues to read from the first
-    offset. If the broker's error does not give the first offset, the agent asks the broker for
-    it."""
+    higher than the floor, the missing offsets become a hole, and the agent continues to read from
+    the first offset. If the broker's error does not give the first offset, the agent asks the
+    broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
@@ -139,8 +139,8 @@ def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
     """A partition gets a permanent hole in three cases: its log ends below an acknowledged offset,
-    its log is damaged, or the agent has no right to read it. The agent continues to read the other
-    partitions."""
+    its log is damaged, or the agent has no right to read the partition. The agent continues to read
+    the other partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

@@ -1,6 +1,6 @@
 """Acknowledged offsets and floors. An intent is a stored promise to send certain bytes. To find out
 which of its records arrived, the agent reads a partition back from the partition's floor. No record
-of an unfinished intent is below this offset."""
+of an unfinished intent is below the floor."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """Promised records that the agent finds in the partitions count as if the brokers had
+    """Records of intents that the agent finds in the partitions count as if the brokers had
     acknowledged them: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")

@@ -1,5 +1,5 @@
-"""Real compressed files: reading their plain bytes at any position, measuring their plain sizes,
-and noticing damage."""
+"""Tests with real compressed files. The tests read the files' plain bytes at any position, measure
+their plain sizes, and check that damage is noticed."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_a_link_and_its_target_are_one_file() -> None:
     assert losses(made) == []
 
 
-# --- links that lead elsewhere ------------------------------------------------------------------
+# --- links that are set to another file ---------------------------------------------------------
 
 
 @promise("1 link leads elsewhere")

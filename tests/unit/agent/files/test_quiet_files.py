@@ -54,8 +54,8 @@ def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPa
 @promise("1 same file")
 def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look compares a file with known files again if the file was written, truncated, rewritten
-    with the same number of bytes, or replaced, even if no file system event announced the
-    change."""
+    with the same number of bytes, or replaced. The look finds the change even if no file system
+    event announced it."""
     world, seen = at_rest(monkeypatch)
     for change in (
         lambda: world.files.append(PATH, b"two\n"),
@@ -91,8 +91,9 @@ def test_another_file_with_the_same_inode_size_and_time_is_not_at_rest(
 
 
 def test_a_quiet_file_has_one_description(tmp_path: Path) -> None:
-    """As long as a file does not change, each scan returns the same object, so it needs memory only
-    once. A file that changes, or that replaces another file, gets a new object."""
+    """As long as a file does not change, each scan returns the same object that describes the file.
+    So the description needs memory only once. A file that changes, or that replaces another file,
+    gets a new object."""
     host, path = OperatingSystem(), tmp_path / "a.log"
     path.write_bytes(b"one\n")
     patterns = [Pattern(f"{tmp_path}/*.log")]
@@ -114,8 +115,8 @@ def test_a_quiet_file_has_one_description(tmp_path: Path) -> None:
 
 
 def test_a_link_to_another_directory_changes_the_description(tmp_path: Path) -> None:
-    """If a link in the path leads elsewhere, the description has the new real path, even if the
-    same inode is there."""
+    """If a link in the path leads elsewhere, the description has the new real path, even if the new
+    path leads to the same inode."""
     host = OperatingSystem()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

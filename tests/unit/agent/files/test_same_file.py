@@ -325,7 +325,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
     """If a file is truncated and rewritten after the agent found it and before the agent first
-    reads it, the old bytes are declared lost. No byte is sent under the file's first file id."""
+    reads it, the old bytes are declared lost. No byte is sent under the file id that the file got
+    first."""
     world = World(settings(raw()))
     world.start()
     world.settle()

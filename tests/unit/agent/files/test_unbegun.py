@@ -48,7 +48,7 @@ def test_lines_written_and_rotated_between_two_looks(
     knows_births: bool, is_down: bool, is_ignored: bool, is_copied: bool
 ) -> None:
     """If lines are written to a log without a file id, and the log is rotated before the next look,
-    the agent reads the lines from the rotated file, even if it did not run meanwhile."""
+    the agent reads the lines from the rotated file. This is so even if no agent ran meanwhile."""
     world = make(is_ignored=is_ignored, knows_births=knows_births)
     if is_down:
         stop(world)
@@ -106,7 +106,7 @@ def test_an_old_empty_log_that_is_written_after_its_rotation(
     is_down: bool, is_killed_after: bool
 ) -> None:
     """A program may write to its empty log only after the log was renamed. The agent reads these
-    lines, even if it did not run when the log was renamed, or when the lines were written."""
+    lines, even if no agent ran when the log was renamed, or when the lines were written."""
     world = make()
     if is_down:
         stop(world)
@@ -126,8 +126,9 @@ def test_an_old_empty_log_that_is_written_after_its_rotation(
 
 
 def test_a_rotated_file_of_another_program_is_left_alone() -> None:
-    """The agent does not read a file that existed before the agent and that the agent never found
-    at the log's path, even if a program writes to the file while no agent runs."""
+    """The agent does not read a file that existed before the agent's first start and that the agent
+    never found at the log's path. This is so even if a program writes to the file while no agent
+    runs."""
     world = World(settings(raw("logs", LOG)))
     world.files.append(LOG, b"")
     world.files.append(OLD, b"foreign\n")

@@ -27,8 +27,8 @@ def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
 
 
 def test_too_many_paths_mean_everything() -> None:
-    """If too many paths have changed, or if a directory was created, the agent's loop looks at
-    everything."""
+    """If too many paths have changed, or if a directory was created, the agent's loop looks at all
+    files."""
     inbox = Inbox()
     for index in range(PATHS_MAX + 1):
         inbox.dispatch(FileModifiedEvent(f"/log/{index}"))
@@ -41,7 +41,7 @@ def test_too_many_paths_mean_everything() -> None:
 
 def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
     """The agent stops watching directories for a while if too many events arrive, because handling
-    so many events costs more than reading the written lines without them."""
+    so many events costs more than finding the new lines without events."""
     watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
     watch.start()
     assert watch._watched.keys() == {str(tmp_path)}

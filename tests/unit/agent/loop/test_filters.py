@@ -104,8 +104,9 @@ def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
 
 @promise("2 new settings")
 def test_new_rules_begin_behind_what_was_promised() -> None:
-    """If the agent stored an intent for lines before the rules changed, it sends these lines after
-    a kill by the old rules, even if the new rules would leave them out."""
+    """If the agent stored an intent for lines before the rules changed, it uses the old rules when
+    it sends these lines again after a kill. It sends the lines even if the new rules would leave
+    them out."""
     world = made(None)
     world.kill_in_flight(b"d1\nd2\n")
     world.settings = settings(raw(shape=DEBUG))
@@ -162,7 +163,7 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
 
 
 def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
-    """Masks apply to the whole text of a rejected line. If this cannot hide every secret, for
+    """Masks apply to the whole text of a rejected line. If masks cannot hide every secret, for
     example because a rule removes a field, the agent sends only the line's position and the
     reason."""
     parser = ParserSettings(type="regex", pattern=r"(?P<line>\w+)")
@@ -181,8 +182,8 @@ def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
 
 
 def test_a_rejected_line_in_another_encoding_keeps_no_secret() -> None:
-    """Masks cannot read a line that is not in its source's encoding, so only its position and the
-    reason are sent."""
+    """Masks cannot read a line that is not in its source's encoding. So the agent sends only the
+    line's position and the reason for the rejection."""
     world = made("mask line for keys", parser=ParserSettings(type="regex", pattern="(?P<line>.*)"))
     world.files.append(A, b"p\xe4ssword password=x\n")
     world.start()

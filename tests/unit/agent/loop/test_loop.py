@@ -55,9 +55,9 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """If a line is sent before it is complete, it becomes two records, one for each part. The
-    origin of a record gives the record's range of bytes in the file. The first record is
-    recognizable as partial, because its origin is as long as its value and so contains no line
-    terminator."""
+    origin of a record gives the record's range of bytes in the file. A reader can recognize the
+    first record as partial: the range in its origin is exactly as long as the record's value, so it
+    contains no line terminator."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -199,8 +199,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """If the broker refuses a record, all other records arrive. The record's range is declared lost
-    and is in no count, and nothing waits for the record."""
+    """If the broker refuses a record, all other records arrive. The record's range is declared
+    lost, no count contains the record, and the agent does not wait for it."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -382,8 +382,8 @@ def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
 
 
 def test_rotation_while_the_agent_was_down(world: World) -> None:
-    """If a file is renamed while the agent is down, the agent finds it in its directory by the
-    inode, although no pattern matches the new name."""
+    """If a file is renamed while the agent is down, the agent finds the file in its directory by
+    the file's inode, although no pattern matches the new name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -457,8 +457,8 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
-    """A rotation by copytruncate keeps the log's inode but replaces its bytes. After it, the log
-    gets a new file id, and the agent declares the unread bytes that were cut off lost."""
+    """A rotation by copytruncate keeps the log's inode but replaces its bytes. After the rotation,
+    the log gets a new file id, and the agent declares lost all unread bytes that were cut off."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -711,9 +711,9 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file is deleted after the agent's scan has found it and before the agent opens it, the
-    agent delays only the seal of this scan, because a seal says that all earlier lines are counted.
-    The next scan notices that the file is gone."""
+    """A file may be deleted after the agent's scan has found it and before the agent opens it. Then
+    the agent delays only the seal of this scan, because a seal says that all earlier lines are
+    counted. The next scan notices that the file is gone."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan

@@ -1,5 +1,6 @@
-"""Records of several lines in the running agent: until when it waits for their last line, and what
-a crash, a rotation and a drain do to them."""
+"""Tests how the running agent handles records of several lines. The tests check how long the agent
+waits for a record's last line, and what happens to such a record at a crash, a rotation or a
+drain."""
 
 from __future__ import annotations
 
@@ -110,8 +111,8 @@ def test_a_record_is_read_when_nothing_more_is_to_be_read(world: World) -> None:
 
 @promise("2 ledger")
 def test_a_line_that_is_too_long_is_rejected_alone() -> None:
-    """A line that is longer than `max.line.bytes` is rejected by itself. The record before it ends
-    there, and the lines after it are another record."""
+    """A line that is longer than `max.line.bytes` is rejected by itself. The record before this
+    line ends there, and the lines after this line become another record."""
     world = made(max_line_bytes=64)
     world.files.append(A, b"A\n at b\n" + b"x" * 100 + b"\n at c\nB\n")
     world.start()

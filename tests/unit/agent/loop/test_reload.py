@@ -109,8 +109,8 @@ def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Chan
 
 @promise("2 new settings")
 def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
-    """If the agent stored an intent for lines before a reload, it sends these lines again after a
-    kill by the old settings. It sends the lines after them by the new settings."""
+    """If the agent stored an intent for lines before a reload, it uses the old settings when it
+    sends these lines again after a kill. It uses the new settings for all later lines."""
     joined = MultilineSettings(type="start", pattern="^b", timeout_ms=100)
     world = started(raw("logs", A))
     world.files.append(A, b"b1\nc1\n")

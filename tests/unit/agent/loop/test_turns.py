@@ -1,4 +1,4 @@
-"""Decides which files a turn of the agent's loop reads, and how much of each."""
+"""Tests which files a turn of the agent's loop reads, and how much of each file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ BUSY, QUIET = "/log/busy.log", "/log/quiet.log"
 
 
 def test_a_turn_reads_a_busy_file_again_after_every_other_file() -> None:
-    """A turn first reads from each file that has new bytes, and then again from files that have
-    more, until it has read TURN_BYTES."""
+    """A turn first reads from each file that has new bytes, and then again from files that still
+    have unread bytes, until it has read TURN_BYTES."""
     line = b"x" * 1023 + b"\n"
     world = World(settings(raw()))
     world.files.append(BUSY, line * (8 * READ_BYTES // len(line)))

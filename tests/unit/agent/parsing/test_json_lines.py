@@ -242,9 +242,9 @@ NESTED = {
 
 
 def test_times_inside_objects_are_found() -> None:
-    """`timestamp.fields` may name a member inside an object, by the names in the line or by the
-    names of fields. A line without this member has the time of reading. If the schema does not have
-    the member, the settings are refused."""
+    """`timestamp.fields` may name a member inside an object. It may use the names in the line or
+    the names of the schema's fields. A line without this member has the time of reading. If the
+    schema does not have the member, the settings are refused."""
 
     def parsed(name: str, form: str, *lines: str) -> list[int]:
         parser = JsonParser(

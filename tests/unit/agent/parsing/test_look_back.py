@@ -1,5 +1,5 @@
-"""To find the end of the last whole record, the framer looks only at the last lines of a range if a
-record begins there. The end must be the same as if it had looked at all lines."""
+"""If a record begins in the last lines of a range, the framer looks only at these lines to find the
+end of the last whole record. The end must be the same as if it had looked at all lines."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def test_the_last_lines_decide_where_whole_records_end(
 def test_the_last_lines_of_a_container_decide_it_too(
     rule: Rule | None, lines: list[bytes], look_back: int
 ) -> None:
-    """The same is true for the lines of a container, whose parts are joined."""
+    """In a container's log, whose divided lines are joined, the whole records also end at the same
+    place, however few bytes the framer looks at first."""
     framer, data = JoiningFramer(rule, 200, "cri"), b"".join(lines)
     assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)

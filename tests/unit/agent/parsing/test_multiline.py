@@ -73,7 +73,7 @@ def test_a_record_has_no_more_lines_and_bytes_than_allowed() -> None:
     ],
 )
 def test_a_record_is_whole_when_no_line_can_follow(data: bytes, end: int) -> None:
-    """The last record is whole if another record follows, or if it can take no further line."""
+    """A record is whole if another record follows it, or if the record can take no further line."""
     assert start(3, 8).whole_records_end(data) == end
 
 
@@ -100,7 +100,8 @@ RULES = st.builds(
 
 
 def reference(rule: Rule, bytes_max: int, data: bytes) -> list[bytes]:
-    """Returns the records of one range, as a simple program finds them that joins line by line."""
+    """Returns the records that a simple program finds in one range. The program joins one line
+    after another."""
     found: list[bytes] = []
     before_ended = True
     for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", data)):
@@ -121,7 +122,7 @@ def reference(rule: Rule, bytes_max: int, data: bytes) -> list[bytes]:
 def test_records_are_those_of_a_simple_program(
     rule: Rule, parts: list[bytes], bytes_max: int, has_last_end: bool
 ) -> None:
-    """The records are the same as those of a simple program that joins line by line."""
+    """The records are the same as those of a simple program that joins one line after another."""
     data = b"\n".join(parts) + (b"\n" if has_last_end and parts else b"")
     if not data:
         return

@@ -14,7 +14,7 @@ from skidway.agent.parsing.runtimes import CRI
 
 REFERENCE = re.compile(
     rb"([0-9T:.Z+-]+) (stdout|stderr) ([PF])[^\t\n\f\r ]*(?: (.*))?", re.DOTALL
-)  # Python's \S also leaves out other bytes
+)  # Python's \S would exclude further bytes
 TIME = b"2026-11-20T08:15:01.669794202Z"
 PLAIN = st.builds(
     lambda time, stream, tag, text: b" ".join([time, stream, tag, text]),

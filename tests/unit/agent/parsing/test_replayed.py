@@ -119,8 +119,8 @@ def test_records_of_several_lines_stay_whole() -> None:
 
 
 def test_lines_of_containers_and_of_other_encodings_are_unwrapped() -> None:
-    """If a rejected line is from a container or in another encoding, the replayed line has the form
-    that lines have in the file. The agent unwraps and decodes it again."""
+    """If a rejected line is from a container, or in an encoding other than UTF-8, the replayed line
+    has the form that lines have in the file. The agent unwraps and decodes it again."""
     source = raw("logs", container="cri", encoding="latin-1", replay=True)
     (row,) = rows(source, envelope(b"2026-01-02T03:04:05Z stderr F caf\xe9"))
     assert (row["line"], row["container_stream"]) == ("café", "stderr")

@@ -94,8 +94,8 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Times without %z are times of the configured zone, even close to the zone's changes to and
-    from summer time."""
+    """If a format has no %z, its times are times of the configured zone. This is so even close to
+    the moments at which summer time begins and ends."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
@@ -119,7 +119,8 @@ def test_an_unknown_zone_is_refused() -> None:
 
 def test_numbers_side_by_side_need_their_leading_zeros() -> None:
     """If a format has numbers without separators between them, a text without the leading zeros
-    gives no time. Python's strptime would guess, in this test the 10th of January."""
+    gives no time. Python's strptime would guess a time. In this test it would guess the 10th of
+    January."""
     texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
     assert good.tolist() == [True, False, False]

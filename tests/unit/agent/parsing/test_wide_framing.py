@@ -94,8 +94,8 @@ def test_a_long_line_ends_where_its_line_feed_is(encoding: str, text: str, extra
 def test_a_long_line_ends_where_framing_ends_it(
     encoding: str, parts: list[str], extra: int
 ) -> None:
-    """If the agent reads a later part of a long line, the line ends where it would end if it were
-    read whole: at a line feed, or before a long run of NUL units."""
+    """If the agent reads a long line in several parts, the line ends where it would end if it were
+    read whole. The end is a line feed, or the beginning of a long run of NUL units."""
     runs = {"NULS": bytes(HOLE_BYTES - 4 + 2 * extra)}
     data = b"".join(runs.get(each, each.encode(encoding)) for each in ["x", *parts])
     framer = LineFramer(encoding)

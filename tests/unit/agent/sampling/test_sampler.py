@@ -1,4 +1,6 @@
-"""A running agent, in memory, that tells the audit what the records of drawn ranges contain."""
+"""Tests the samples of a running agent in memory. In each period, the agent draws (chooses at
+random) some of the ranges of bytes that it has delivered. For each drawn range, it sends a sample
+to the audit, with content sums of the range's records."""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def world(ranges: int = 20, **others: Any) -> World:
 
 
 def write(here: World, *pieces: bytes) -> None:
-    """Each piece becomes an intent of its own."""
+    """Appends the pieces to the log one by one, so that each piece becomes a separate intent."""
     for piece in pieces:
         here.files.append(A, piece)
         here.settle(3)
@@ -46,7 +48,7 @@ def samples(here: World) -> list[Sample]:
 
 
 def delivered(here: World, topic: str) -> list[tuple[int, bytes]]:
-    """First byte and content sum of each record that the brokers have."""
+    """Returns the first byte and the content sum of each record that the brokers have."""
     found = here.brokers.records(topic)
     times, lengths = (
         np.array([getattr(x, name) for x in found], np.int64) for name in ("timestamp", "length")
@@ -61,8 +63,8 @@ def told(found: list[Sample], topic: str) -> list[tuple[int, bytes]]:
 
 
 def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
-    """When a period has ended, the agent tells the content of the drawn ranges, rejects included:
-    the sums are those of the records that the brokers have."""
+    """When a period has ended, the agent sends samples of the drawn ranges. The content sums in the
+    samples, also those of rejected lines, are those of the records that the brokers have."""
     here = world()
     here.start()
     write(here, b"INFO one\nINFO two\n", b"?? no\nWARN three\n")
@@ -78,7 +80,8 @@ def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
 
 
 def test_an_agent_draws_no_more_ranges_than_it_is_told() -> None:
-    """A period has at most `sample.ranges` samples, and without the setting there is none."""
+    """In each period, the agent sends at most `sample.ranges` samples. If the setting is 0, it
+    sends none."""
     here = world(3)
     here.start()
     write(here, *(b"INFO %d\n" % number for number in range(10)))
@@ -93,7 +96,8 @@ def test_an_agent_draws_no_more_ranges_than_it_is_told() -> None:
 
 
 def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
-    """Wherever the agent is killed between draw and publishing, each drawn range is told once."""
+    """Wherever the agent is killed between the choice of a range and the publication of its sample,
+    the sample of each drawn range is published once."""
     pieces = [b"INFO %d\n" % number for number in range(6)]
     for rounds in range(8):
         here = world()
@@ -115,8 +119,8 @@ def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
 
 
 def test_recipes_are_kept_as_long_as_drawn_ranges_need_them() -> None:
-    """After the settings have changed, a range is made into the records that were sent, by the
-    recipe of that time."""
+    """If the settings have changed since a range was delivered, the sample still contains the sums
+    of the records that were sent. The agent keeps the old recipe to make these records again."""
     here = world()
     here.start()
     write(here, b"INFO one\n")
@@ -147,8 +151,8 @@ def _overwrite(here: World) -> None:
 
 @pytest.mark.parametrize("change", [_delete, _truncate, _overwrite])
 def test_what_is_not_there_any_more_is_told_as_gone(change: Callable[[World], None]) -> None:
-    """If the range's bytes were deleted, cut off or changed, the sample says so, and has no sums
-    that would differ."""
+    """If a drawn range's bytes were deleted, cut off or changed, the sample reports the range as
+    gone, and contains no sums."""
     here = world()
     here.start()
     write(here, b"INFO one\n")
@@ -161,8 +165,8 @@ def test_what_is_not_there_any_more_is_told_as_gone(change: Callable[[World], No
 
 
 def test_another_program_does_not_tell_what_it_would_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another version of the program sent the records, this version does not tell sums of the
-    records that it would make."""
+    """If another version of the program sent the records of a drawn range, the running version
+    reports the range as gone. It does not send sums of its own records, which could differ."""
     here = world()
     here.start()
     write(here, b"INFO one\n")
@@ -175,8 +179,9 @@ def test_another_program_does_not_tell_what_it_would_make(monkeypatch: pytest.Mo
 
 
 def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
-    """A file that cannot be read for a moment is sampled later; one that stays unreadable does not
-    hold up the other samples for ever."""
+    """If a file cannot be read for a while, its sample is sent later. If the file stays unreadable,
+    the agent reports the range as gone after a number of attempts, so that other samples do not
+    wait forever."""
     here = world()
     here.start()
     write(here, b"INFO one\n")
@@ -202,8 +207,9 @@ def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
 
 
 def test_a_reload_that_draws_nothing_drops_what_is_drawn() -> None:
-    """`sample.ranges: 0` takes effect at once: no range is told any more, and none is left in the
-    state. An audit that does not know samples would call every bucket unknown."""
+    """If a reload sets `sample.ranges: 0`, the agent sends no more samples, and deletes the drawn
+    ranges from its state. The setting must take effect at once, because a version of the audit that
+    does not support samples would call every bucket unknown."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

@@ -1,4 +1,5 @@
-"""If masks are masked again, a text does not grow without bound."""
+"""A text does not grow without bound if masks are applied to the texts that earlier masks have
+inserted."""
 
 from __future__ import annotations
 
@@ -37,8 +38,9 @@ def test_one_rule_is_never_too_much() -> None:
 
 
 def test_a_record_that_masks_make_too_long_is_named() -> None:
-    """If a second rule masks the masks of the first one, the record is rejected at once, and later
-    rules do not see it. Other records are not affected."""
+    """If a second rule masks the texts that a first rule has inserted, and a field becomes too
+    long, the record is rejected at once. Later rules do not see the record. Other records are not
+    affected."""
     rules = 'mask msg matching "[a-z]"\nrename msg to text\n'
     rules += 'mask text matching "[a-z]"\ndrop text contains "z"\n'
     found = shaped(["12", "ab", "c" * 200_000, "-" * 99 + "a"], rules)
@@ -49,8 +51,9 @@ def test_a_record_that_masks_make_too_long_is_named() -> None:
 
 @promise("2 filtered")
 def test_the_reject_says_why() -> None:
-    """The line of such a record goes to `<topic>.rejected`, with a reason and a detail that names
-    the field. Its text is withheld, because masks would make it too long, too."""
+    """If masks make a record too long, its line goes to `<topic>.rejected`, with a reason and a
+    detail that names the field. The line's text is withheld, because masks would make this text too
+    long, too."""
     shape = 'mask line matching "[a-z]"\n' * 3
     found = press(recipe(shape=shape), reading(b"secret\n12\n"))
     assert [record.value[6:] for record in records(found)] == [b"12"]
@@ -62,7 +65,8 @@ def test_the_reject_says_why() -> None:
 
 
 def test_a_running_agent_accounts_for_the_line() -> None:
-    """The bytes of such a line count as rejected in the ledger, and the agent continues."""
+    """If masks make a record too long, the bytes of its line count as rejected in the ledger, and
+    the agent continues."""
     world = World(settings(raw(shape='mask line matching "[a-z]"\n' * 8)))
     world.files.append("/log/a.log", b"x" * 100_000 + b"\n1\n")
     world.start()
@@ -72,8 +76,8 @@ def test_a_running_agent_accounts_for_the_line() -> None:
 
 
 def test_texts_of_rejected_lines_are_bounded_too() -> None:
-    """If masks would make the text of a rejected line or its detail too long, the agent withholds
-    it."""
+    """If masks would make the text or the detail of a rejected line too long, the agent withholds
+    this text or detail."""
     text = RejectedText(parse('mask a matching "[a-z]"\nmask b matching "[a-z]"'), "utf-8")
     assert text.line(b"abc") == WITHHELD
     assert text.detail("abc") == WITHHELD_DETAIL

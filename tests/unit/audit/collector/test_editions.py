@@ -1,4 +1,5 @@
-"""The answers of the dashboard are made from editions: what the collector knew after one step."""
+"""The dashboard makes its answers from editions. An edition contains what the collector knew after
+one step."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Store:
         self._number = 3
 
     def late(self, records: int = 1) -> None:
-        """One more line of the bucket arrives late."""
+        """Adds a delta with late lines of the bucket."""
         self._number += 1
         self.ledger.take([encode(delta(AGENT, self._number, count(records)))])
 
@@ -57,8 +58,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @promise("6 complete")
 def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
-    """Counts that arrive after a step are not compared with the evidence of the step. The next
-    edition has both."""
+    """Counts that arrive after a step do not change the answers from the edition of this step. The
+    next edition takes them into account."""
     assert store.publish()
     assert store.status() is Status.COMPLETE
     store.late()
@@ -85,8 +86,9 @@ def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
 
 
 def test_publishing_does_not_wait_for_answers(store: Store) -> None:
-    """While an answer is made from an edition, the next edition is published, and the answer still
-    sees the store as it was. If both connections are in use, the edition is left out."""
+    """The next edition can be published while an answer is made from the present edition. This
+    answer still sees the store as it was. If answers use both connections, the new edition is not
+    published."""
     store.publish()
     with store.editions.newest() as first:
         store.late()
@@ -100,7 +102,8 @@ def test_publishing_does_not_wait_for_answers(store: Store) -> None:
 
 
 def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
-    """An edition keeps SQLite's log from being used anew only until the next edition."""
+    """An edition prevents SQLite from reusing its write-ahead log only until the next edition is
+    published."""
     log, sizes = store.path.with_name(f"{store.path.name}-wal"), []
     for _ in range(40):
         for _ in range(10):
@@ -112,8 +115,9 @@ def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
 
 @promise("6 doublings")
 def test_a_file_that_a_second_agent_announces_is_known_at_once(store: Store) -> None:
-    """What is known of files is kept from one step to the next. But if another agent announces a
-    file, the next step knows that its lines may be doubled."""
+    """The ledger keeps what it knows about files from one step to the next. If a second agent
+    announces a file, the next step nevertheless takes into account that the file's lines may be
+    doubled."""
     found = []
     for agent in (7, 8):
         said = Announcement(

@@ -110,8 +110,9 @@ def arrived(site: Site) -> dict[Tier, tuple[int, int]]:
 
 
 def test_a_tier_has_its_records_since_its_count_came(site: Site) -> None:
-    """The time of a tier is that at which its present count was first judged; a count that stays
-    keeps it, also over a restart, and a late line gives a new one."""
+    """For each tier of a bucket, the history stores the time at which the tier's present count was
+    first judged. As long as the count stays the same, the time stays the same, even after a
+    restart. If a late line changes the count, the tier gets a new time."""
     site.bucket = site.clock.time_ms() // SIZE * SIZE
     site.count(AGENT, 5)
     site.step()
@@ -135,13 +136,15 @@ def test_a_tier_has_its_records_since_its_count_came(site: Site) -> None:
 
 
 def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
-    """Of a bucket that ended before the collector started, no time is noted."""
+    """If a bucket ended before the collector started, the history stores no times of tiers for this
+    bucket."""
     site.late_line()
     assert arrived(site) == {}
 
 
 def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
-    """A history without times of tiers keeps its changes, and notes these times from now on."""
+    """If an older version stored a history without times of tiers, the collector keeps the changes
+    in this history. From then on it also stores times of tiers."""
     site.late_line()
     before = site.changes()
     database = site.history._database
@@ -154,7 +157,7 @@ def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
 
 
 def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
-    """What is older than `history.days` is deleted."""
+    """Times of tiers that are older than `history.days` are deleted."""
     site.bucket = site.clock.time_ms() // SIZE * SIZE
     site.count(AGENT, 5)
     site.step()

@@ -1,5 +1,5 @@
-"""Programs that wait until whole hours are complete ask the collector. Its answers agree with the
-verdicts of the audit."""
+"""Programs that wait until whole hours are complete ask the collector. The collector's answers
+agree with the verdicts of the audit."""
 
 from __future__ import annotations
 

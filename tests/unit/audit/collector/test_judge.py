@@ -112,8 +112,9 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a step has no time for all buckets, it leaves those that are too young to be due to the
-    next step, because their verdicts are going to change in any case."""
+    """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
+    younger buckets for the next step. The verdicts on younger buckets are going to change in any
+    case."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -142,7 +143,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # the first step may not note yet, so the second notes all
+    assert told == [100, 0]  # the first step notes no bucket, the second notes all
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -155,7 +156,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_loss_changes_verdicts() -> None:
     """If an agent declares another loss, the buckets of the lost lines are lost from the next step
-    on, even if nothing else is said about them."""
+    on, even if no other message concerns these buckets."""
     site = Site()
     for index in range(4):
         site.count(LOGS, index)
@@ -222,8 +223,8 @@ def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.M
 
 @promise("6 pruning")
 def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
-    """If a loss is declared in a deleted bucket, the bucket gets no verdict, neither from the judge
-    that was running when the bucket was deleted nor from a judge that starts later."""
+    """If a loss is declared in a deleted bucket, the bucket gets no verdict. This is true for the
+    judge that was running when the bucket was deleted, and for a judge that starts later."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index)
@@ -280,7 +281,7 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An agent declares losses all the time, and a step has time for only one bucket. The oldest
-    bucket, which is lost, is called complete only until each bucket was judged once."""
+    bucket, which is lost, is called complete only until the judge has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

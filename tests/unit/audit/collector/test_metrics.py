@@ -67,8 +67,9 @@ def at_risk(name: str, topic: str, lacking: str) -> float | None:
 
 
 def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
-    """The bytes of all hosts of a topic are summed up, with the time until the first of them are
-    lost. What nobody knows has no value, and what is over is no longer told."""
+    """A metric contains the sum of the unsafe bytes of a topic on all hosts, and another contains
+    the time until the first of these bytes are lost. If this time is not known, the metric has no
+    value. When no bytes are at risk any more, the metrics disappear."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))
@@ -188,7 +189,7 @@ def test_what_became_no_row_is_counted_by_topic() -> None:
 
 def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
     """Losses with the same cause count together. The words of a reason can contain a file name and
-    numbers, so without this each loss would have a time series of its own."""
+    numbers, so without this rule each loss would have a time series of its own."""
     words = "/var/log/app.log.{0}: it was cut to {0} bytes, {1} were there"
     losses = (loss(words.format(1, 50)), loss(words.format(22, "1,000"), 5, None))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

@@ -302,7 +302,8 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 
 def _fleet(agents: int) -> Ledger:
-    """A bucket that all agents counted, and of which the broker lacks a record of each third."""
+    """Returns a ledger with a bucket that all agents counted. Of every third agent, the broker
+    lacks one record in this bucket."""
     senders = [Sender(Tier.AGENT, "dc1", str(x), f"host-{x:04}", 1) for x in range(1, agents + 1)]
     counts = [Count(LOGS, int(x.producer), 0, 60_000, 5, 50, 7) for x in senders]
     said: list[messages.Message] = []
@@ -315,9 +316,10 @@ def _fleet(agents: int) -> Ledger:
 
 
 def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
-    """The JSON of a bucket with more agents than a document has says how many there are, and where
-    the next part is. The parts together have each agent once. A list of buckets has the gravest
-    agents, and the address of all."""
+    """If a bucket has too many agents for one JSON document, the document gives the number of
+    agents and the address of the next part. The parts together contain each agent once. A list of
+    buckets contains only the agents with the gravest verdicts, and the address at which all agents
+    are listed."""
     ledger = _fleet(1_203)
     [listed] = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])["buckets"]
     assert (listed["agents_count"], len(listed["agents"])) == (1_203, 3)
@@ -334,8 +336,9 @@ def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
 
 
 def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
-    """The JSON of hosts says how many rows each table has, and where the next part is. The parts
-    together have each host and each sender once. The CSV has all of them at once."""
+    """The JSON of the hosts gives the number of rows of each table and the address of the next
+    part. The parts together contain each host and each sender once. The CSV contains all hosts in
+    one document."""
     ledger, address = _fleet(1_203), "/hosts.json"
     hosts, senders = list[str](), list[str]()
     while address:
@@ -351,8 +354,9 @@ def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
 
 
 def test_the_page_of_a_large_bucket_shows_the_gravest_hosts() -> None:
-    """The page shows a limited number of hosts, those that are not complete first, says how many it
-    does not show and of how many it explains the findings, and links to all."""
+    """The page of a large bucket shows a limited number of hosts, and begins with the hosts that
+    are not complete. The page gives the number of hosts that it does not show, and says for how
+    many hosts it explains the causes. It has a link to the list of all hosts."""
     ledger = _fleet(1_203)
     body = _get(ledger, "/buckets?topic=logs&bucket=0")[2]
     table = body.partition("By host")[2]

@@ -190,7 +190,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
     """The share of rejects does not become smaller if a counter counts everything again in a new
-    epoch, or if there is a second output, because the number of lines is still the same."""
+    epoch, or if there is a second output. The reason is that the number of lines is still the
+    same."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -281,9 +282,9 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
-    """A place is a tier of one cluster, or an output. If a person takes back the retirement of a
-    place, but another retirement or a setting still retires the place or a part of it, the command
-    names this other retirement or setting."""
+    """A place is a tier of one cluster, or an output. A person may take back the retirement of a
+    place although another retirement or a setting still retires the place or a part of it. Then the
+    command names this other retirement or setting."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

@@ -109,8 +109,9 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
 
 
 def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
-    """The bucket of a topic is the one that `why TOPIC` explains, with its gravest cause, the next
-    command, and the number of other buckets. A topic without such a bucket is not named."""
+    """Without the argument TOPIC, the command names one bucket of each topic: the bucket that `why
+    TOPIC` would explain. It prints the bucket's gravest cause, the next command, and the number of
+    other buckets that need a look. It names only topics that have such a bucket."""
     said = [*good(), *short(START + SIZE, 3)]
     status, text = why(said, topic=())
     assert status == 1
@@ -154,8 +155,8 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 
 
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
-    """If the counts of a silent host are missing, and other tiers have more records than it
-    counted, the text names the cause, the place and the command once, below all reasons."""
+    """If the counts of a silent host are missing, other tiers have more records than the host
+    counted. The text then names the cause, the place and the command once, below all reasons."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
@@ -203,8 +204,8 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
 
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
-    """If every bucket is complete and a recount found other files, the command says this once, and
-    names no bucket."""
+    """If every bucket is complete, but a recount found other files than the committed files, the
+    command reports this once, and names no bucket."""
     bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
     status, text = why([*good(), bad])
     assert status == 1

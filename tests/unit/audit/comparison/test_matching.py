@@ -1,4 +1,4 @@
-"""Joins lines of files and records of a topic, without a broker."""
+"""Tests how lines of files are matched with the records of a topic. The tests use no broker."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool) -> None:
-    """A line without a record is missing if a later line was shipped, and otherwise not shipped
-    yet. A line with two records is doubled, and the result names the place of the surplus
-    record."""
+    """A line without a record counts as missing if a later line was shipped, and otherwise as not
+    shipped yet. A line with two records counts as doubled, and the result names the place of the
+    surplus record."""
     log.write(TEXTS)
     log.ship(TEXTS[:3], places=places)
     log.ship(TEXTS[2:3], begin=16, places=places)
@@ -99,8 +99,8 @@ def test_equal_lines_are_counted(log: Log) -> None:
 
 
 def test_the_rest_of_a_rotated_file_is_missing(log: Log) -> None:
-    """Lines at the end of a rotated file are not "not shipped yet" if the shipper has already sent
-    lines of a newer file of the log."""
+    """If the shipper has already sent lines of a newer file of the log, unsent lines at the end of
+    a rotated file count as missing, and not as "not shipped yet"."""
     log.write(TEXTS, "app.log.2.gz")
     log.write(["x1", "x2"], "app.log.1")
     log.write(["y1", "y2"])

@@ -1,4 +1,5 @@
-"""Runs of batches, compared with a plain reference that reads one batch after the other."""
+"""The counter decodes runs of consecutive batches together. The tests compare the result with that
+of a simple reader, which reads one batch after the other."""
 
 from __future__ import annotations
 
@@ -59,14 +60,16 @@ def _set_attribute(attribute: int) -> Callable[[bytearray], None]:
 
 
 def _empty(raw: bytearray) -> None:
-    """What compaction leaves of a batch of which no record is needed."""
+    """Removes all records of a batch. Compaction leaves such an empty batch if it needs none of the
+    batch's records."""
     del raw[HEADER_BYTES:]
     raw[57:61] = bytes(4)
     raw[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")
 
 
 def _too_many(raw: bytearray) -> None:
-    """The batch says that it has more records than it has."""
+    """Makes the record count in the batch's header larger than the number of records in the
+    batch."""
     raw[57:61] = (9).to_bytes(4, "big")
 
 
@@ -209,7 +212,8 @@ def test_runs_are_what_one_batch_after_the_other_gives(
 
 
 def test_many_small_batches_are_one_run() -> None:
-    """The counter decodes consecutive batches together, also between markers of transactions."""
+    """The counter decodes consecutive batches together, even if there are transaction markers
+    between them."""
     batches = []
     for base in range(50):
         raw = _agents(Codec.ZSTD, 1)

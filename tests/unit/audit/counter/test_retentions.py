@@ -1,4 +1,5 @@
-"""What a counter tells of how long brokers keep the records that it counts."""
+"""Tests the notes in which a counter reports how long the brokers keep the records that it
+counts."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ LOGS, HELD = (Source("dc1", "cid", name, f"{name}-id") for name in ("logs", "hel
 
 
 class Brokers:
-    """Answers with these settings of topics."""
+    """Brokers that return the configs in `settings` for each topic."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -33,8 +34,9 @@ class Brokers:
 
 
 def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
-    """A note names topics as other messages do, leaves out those whose time is not known, and comes
-    again only after five minutes."""
+    """A note contains the retention time of each topic, under the name of the source topic. It
+    leaves out topics whose retention time is not known. The counter sends the next note only after
+    five minutes (TELL_EVERY_S)."""
     clock, brokers = ManualClock(), Brokers()
     topics = {"dc1.logs": LOGS, "dc1.held": HELD}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
@@ -52,8 +54,9 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
 
 
 def test_brokers_that_are_away_are_asked_again_later() -> None:
-    """A counter whose brokers do not answer continues to count, and tells the retention later. A
-    counter without topics asks nobody."""
+    """If the brokers do not answer, the counter continues to count, asks them again after 30
+    seconds (ASK_AGAIN_S), and then reports the retention times. A counter without topics sends no
+    request."""
     clock, brokers = ManualClock(), Brokers()
     topics: dict[str, Source] = {}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]

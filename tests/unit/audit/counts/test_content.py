@@ -1,4 +1,4 @@
-"""The content sum of a record stands for its time, its length and its values."""
+"""Tests the content sum of a record, which is a hash of the record's time, length and values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def sums(times: list[int], lengths: list[int], datums: list[bytes | None]) -> li
 
 
 def test_equal_records_have_equal_sums_and_every_part_counts() -> None:
-    """Two records have the same sum if time, length and datum are equal, and another sum if one of
-    them differs, also if bytes move from one to another."""
+    """Two records have the same sum if their times, lengths and datums are equal. If one of these
+    three differs, the sums differ, even if the same bytes are only divided differently among the
+    three."""
     found = sums([1, 1, 2, 1, 1, 256], [9, 9, 9, 8, 9, 9], [b"x", b"x", b"x", b"x", b"y", b""])
     assert found[0] == found[1]
     assert len({*found}) == 5
@@ -23,5 +24,5 @@ def test_equal_records_have_equal_sums_and_every_part_counts() -> None:
 
 
 def test_a_record_without_a_value_equals_nothing() -> None:
-    """A row that cannot be turned back into a datum has no sum that a sample could have."""
+    """A row that cannot be encoded as a datum again gets an empty sum, which no sample contains."""
     assert sums([1], [1], [None]) == [b""]

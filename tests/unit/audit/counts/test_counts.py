@@ -72,7 +72,8 @@ def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) ->
 
 @given(rows)
 def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
-    """The counts of two halves of some records add up to the counts of all these records."""
+    """If some records are divided into two halves, the counts of the halves add up to the counts of
+    all these records."""
     whole, part = Counts(60_000), Counts(60_000)
     whole.add(LOGS, _times(chosen), _origins(chosen))
     for half in (chosen[::2], chosen[1::2]):

@@ -1,5 +1,5 @@
-"""Finding repeats and straddles by marks: processing whole columns of records gives the same result
-as processing one record after another.
+"""Tests how repeats and straddles are found by marks. Processing whole columns of records gives the
+same result as processing one record after another.
 
 A file's mark in a partition is the highest end byte of its records so far. A record that ends at or
 below the mark is a repeat. A record that begins below the mark and ends above it is a straddle. The

@@ -113,8 +113,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
-    another order and repeatedly. The test keeps only the first messages of the senders in their
-    order, because the order of these messages can put counts in doubt."""
+    another order and repeatedly. The test gives the ledger the first message of each sender before
+    all other messages, because the order of these first messages can put counts in doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -403,8 +403,9 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
 
 
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
-    """The least, greatest and newest values in the ledger do not depend on the order in which it
-    takes the messages, nor on the number of messages that it takes in one transaction."""
+    """The least, greatest and newest values in the ledger do not depend on the order in which the
+    ledger takes the messages. They also do not depend on the number of messages in one
+    transaction."""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
     for step, size in ((1, 1), (-1, 1), (1, len(values)), (-1, len(values)), (1, 3)):

@@ -72,7 +72,8 @@ def test_a_digest_depends_on_every_byte() -> None:
 def test_a_settled_number_that_comes_later_is_another_message() -> None:
     """The ledger deletes the digests of old messages. If such a message comes again, it counts as a
     repetition. A message with the same number and a later time counts as another message. A missing
-    number stays missing, because the ledger deletes no digests after it."""
+    number stays missing, because the ledger deletes no digests of messages after a missing
+    number."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):

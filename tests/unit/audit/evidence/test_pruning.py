@@ -113,9 +113,10 @@ def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
 
 @promise("6 pruning")
 def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
-    """Half of a bucket's lines were rejected, and nobody has accepted this. So the ledger keeps the
-    old bucket, because without it the warning would say that all lines were rejected. After a
-    person has accepted the warning, both buckets can be deleted."""
+    """In this test, half of a bucket's lines were rejected, and nobody has accepted the warning
+    about these rejects. So the ledger keeps the bucket's counts of both topics: the topic and its
+    topic of rejected lines. Without the topic's counts, the warning would say that all lines were
+    rejected. After a person has accepted the warning, the counts of both topics can be deleted."""
     ledger, clock = Ledger(), ManualClock()
     now_ms, size = clock.time_ms(), 60_000
     old = OldBuckets(ledger, lambda: _POLICY, clock, 1)

@@ -1,5 +1,6 @@
-"""While the ledger is being rebuilt from the audit topics, it has only a part of the evidence.
-Meanwhile no bucket is complete, whatever this part says."""
+"""While the ledger (the audit's sums of all messages) is being rebuilt from the audit topics, it
+has only a part of the messages. Until it has all of them, the audit calls no bucket complete, even
+if all counts of this part agree."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def _collection(
 
 
 def _half(ledger: Ledger) -> None:
-    """Lets the ledger take a part of the messages. With only these messages, the bucket would be
-    complete."""
+    """Stores a part of the messages in the ledger. If there were no other messages, the bucket
+    would be complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]
     ledger.take(values, {OWN: Position(len(SAID))}, NOW)
@@ -75,8 +76,9 @@ def _statuses(evidence: Evidence) -> list[Status]:
 
 @promise("6 rebuilt store")
 def test_a_part_of_the_evidence_makes_nothing_complete() -> None:
-    """By the messages that were read, a bucket would be complete, but a message that was not read
-    yet makes it incomplete. Until that message is read, the bucket is unknown."""
+    """By the messages that the ledger has already, a bucket would be complete, but a message that
+    the collector has not read yet makes the bucket incomplete. Until the collector reads this
+    message, the bucket is unknown."""
     ledger = Ledger()
     _half(ledger)
     evidence = ledger.evidence()
@@ -90,8 +92,9 @@ def test_a_part_of_the_evidence_makes_nothing_complete() -> None:
 
 @promise("6 rebuilt store")
 def test_the_judge_and_the_report_say_that_the_store_is_rebuilt() -> None:
-    """While the store is being rebuilt, the judge judges nothing, and the report says so in its
-    sentence, in JSON and with status 1. After that, everything is judged again."""
+    """While the store is being rebuilt, the judge judges nothing. The report then names the rebuild
+    in its sentence and in its JSON document, and ends with status 1. After the rebuild, the judge
+    judges all buckets again."""
     ledger, clock = Ledger(), ManualClock()
     judge = Judge(ledger, lambda: POLICY, clock)
     _half(ledger)
@@ -122,8 +125,9 @@ def test_neither_a_job_nor_the_gate_passes_while_the_store_is_rebuilt() -> None:
 
 @promise("6 rebuilt store")
 def test_a_new_store_is_rebuilt_up_to_the_ends_that_the_collector_saw() -> None:
-    """A collector with a new store notes the ends of all audit topics. The rebuild ends when each
-    of them is reached, even if the topics have grown meanwhile."""
+    """A collector that starts with a new store remembers the end offsets that all audit topics have
+    at that time. The rebuild ends when the collector has read up to these offsets, even if the
+    topics have grown meanwhile."""
     cluster, ledger = MemoryCluster(), Ledger()
     cluster.create(OWN.topic)
     cluster.create(MIRRORED.topic)
@@ -161,9 +165,9 @@ def _made_again(cluster: MemoryCluster, ledger: Ledger) -> None:
 def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     happens: Callable[[MemoryCluster, Ledger], None], missing: int, tmp_path: Path
 ) -> None:
-    """If a collector is started again with its store, it judges at once. If it must read a topic
-    from the beginning, because the topic is new to it or was created again, it first reads that
-    topic."""
+    """If a collector is started again with its store, it judges at once. If the collector must read
+    a topic from the beginning, because the topic is new to this store or was created again, the
+    collector reads this topic before it judges."""
     cluster, ledger = MemoryCluster(), Ledger(tmp_path / DATABASE)
     cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)
@@ -173,7 +177,7 @@ def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     assert ledger.rebuilding == missing
     ledger.close()
     ledger = Ledger(tmp_path / DATABASE)
-    assert ledger.rebuilding == missing  # the program ended in the middle
+    assert ledger.rebuilding == missing  # the program ended during the rebuild
     _collection(cluster, ledger).catch_up()
     assert ledger.rebuilding == 0
 

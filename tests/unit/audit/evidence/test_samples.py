@@ -1,4 +1,5 @@
-"""What samples and their comparisons leave in the evidence, and how messages of them are read."""
+"""Messages about samples, and about comparisons of samples with rows: how they are decoded, and
+which evidence the audit keeps from them."""
 
 from __future__ import annotations
 
@@ -39,13 +40,13 @@ RESULT = SampleResult(DUE, "l1", "/out", LOGS, DAY, 3, 2, 1, (DIFFERENCE,))
     "message", [SAMPLE, replace(SAMPLE, gone="deleted", parts=()), RESULT], ids=["", "gone", "said"]
 )
 def test_messages_are_read_as_they_were_written(message: messages.Message) -> None:
-    """A sample and the result of a comparison keep all that they say."""
+    """A message with a sample, or with the result of a comparison, is decoded as it was encoded."""
     assert messages.decode(encode(message)) == message
     assert usual_messages.decode(encode(message)) == message
 
 
 def test_a_sample_without_its_sums_is_refused() -> None:
-    """A message that has not as many sums as positions is damaged."""
+    """A sample message is refused as damaged if it has fewer sums than positions."""
     _, record = single_object.decode(encode(SAMPLE))
     record["parts"][0]["sums"] = record["parts"][0]["sums"][:-1]
     with pytest.raises(MessageRefused):
@@ -54,8 +55,9 @@ def test_a_sample_without_its_sums_is_refused() -> None:
 
 
 def test_samples_are_taken_once_and_by_their_day() -> None:
-    """Repetitions and copies in mirrors count once; samples of other days do not count; ranges that
-    nobody has told are missing; damaged messages are counted."""
+    """A sample that arrives again, or that is also in a mirror, counts once. Samples of other days
+    than the requested one are ignored. Whoever reads the samples also learns how many messages were
+    damaged, and of how many sampled byte ranges no message has come."""
     told = Told()
     damaged = encode(SAMPLE)[:20]
     later = replace(SAMPLE, period=2 * DAY)
@@ -69,8 +71,9 @@ def test_samples_are_taken_once_and_by_their_day() -> None:
 
 @promise("6 content")
 def test_the_newest_comparison_of_a_day_counts() -> None:
-    """For each topic, output and day of samples the newest comparison counts: one without a
-    difference takes an older one back, and comparisons of other days and outputs do not."""
+    """For each topic, output and day of samples, only the newest comparison counts. If the newest
+    comparison found no difference, the differences of older comparisons no longer count. A
+    comparison of another day or output does not replace an older comparison."""
     other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
     healed = replace(RESULT, differing=0, differences=(), equal=3)
     said = [SAMPLE, RESULT, other_day, other_output, healed]
@@ -84,7 +87,9 @@ def test_the_newest_comparison_of_a_day_counts() -> None:
 
 
 def test_a_sample_makes_nobody_heard() -> None:
-    """A sample may be late, and a command sends results: neither shows that an agent is alive."""
+    """Neither a sample nor the result of a comparison shows that an agent is alive. A sample may
+    arrive long after it was taken, and the result of a comparison is not sent by the agent but by a
+    command."""
     hearings = Hearings()
     for message in (SAMPLE, RESULT):
         hear(hearings, message, None)
@@ -94,7 +99,7 @@ def test_a_sample_makes_nobody_heard() -> None:
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
     """A complete bucket becomes incomplete when a comparison finds a difference in it, and complete
-    when the next comparison finds none."""
+    again when the next comparison finds no difference."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())

@@ -42,9 +42,10 @@ longs = st.one_of(st.integers(LEAST, MOST), st.sampled_from([LEAST, -1, 0, 1, MO
 def test_sums_are_those_of_64_bits_wherever_they_are_added(
     sums: list[int], size: int, turn: int
 ) -> None:
-    """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas, and the
-    bucket's chain of deltas is whole. It does not matter how many messages a transaction has, and
-    in which order they come."""
+    """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas (messages with
+    counts), and no delta counts as missing from the bucket's chain (in which each delta names the
+    previous one). It does not matter how many messages a transaction has, or in which order the
+    messages come."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)
@@ -85,8 +86,8 @@ def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: Tal
 
 
 def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps only some tallies in memory. It reads the others from the database before it
-    adds to them."""
+    """The ledger keeps only some tallies in memory. Before it adds counts to another tally, it
+    reads this tally from the database."""
     monkeypatch.setattr(tally_rows, "KEPT_TALLIES_MAX", 2)
     ledger = Ledger()
     for number in range(1, 13):
@@ -103,8 +104,9 @@ def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_each_count_goes_to_its_topic_and_agent() -> None:
-    """The deltas of one transaction may name different topics, and a later delta may name an agent
-    that the bucket did not have before. Each count is added to its own topic and agent."""
+    """The deltas (messages with counts) that the ledger stores in one transaction may name
+    different topics, and a later delta may name an agent that the bucket did not have before. Each
+    count is added to its own topic and agent."""
     other = replace(LOGS, topic="other", topic_id="9")
     counts = [
         (Count(other, 7, 0, 9, 1, 1, 1),),
@@ -153,7 +155,8 @@ def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
 
 def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """If agents seal another set of topics each time, the ledger stores only a bounded number of
-    sets. The first and the newest seal of each topic are the same as with any number of sets."""
+    sets. The first and the newest seal of each topic are still the same as in a ledger without this
+    bound."""
     topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
     said = []
     for number in range(1, 30):

@@ -137,8 +137,8 @@ def rejected(lines: int) -> list[Message]:
 
 
 def reread() -> list[Message]:
-    """Messages of a second agent of the host, which announced a file of the first agent and counted
-    in the bucket."""
+    """The messages of a second agent on the same host. The second agent announced (found) a file
+    that the first agent had announced too, and counted lines of the bucket."""
     again = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
     files = [
         Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS),
@@ -319,8 +319,8 @@ def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
 
 
 def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
-    """If a host's clock is behind, the cause is the clock and not silence, and the command sets the
-    clock."""
+    """If a host's clock is behind, the explanation gives the clock as the cause, and not the host's
+    silence. It names the command that sets the clock."""
     fold = Fold([*good()[:4], seal(AGENT, 2, START, 1)])
     evidence = fold.evidence()
     behind = 2 * POLICY.silence_ms
@@ -337,8 +337,8 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
 
 
 def test_every_cause_is_explained() -> None:
-    """Each cause has a case in this module or belongs to a remark, and docs/audit.md has a row for
-    each cause."""
+    """Each cause has a case in this module, unless it belongs to a remark (which does not keep a
+    bucket from being complete). docs/audit.md has a row for each cause."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:
@@ -346,8 +346,8 @@ def test_every_cause_is_explained() -> None:
 
 
 def test_every_finding_names_a_cause() -> None:
-    """Wherever the code of the judgement makes a finding, it names one of the causes, or takes the
-    cause from another finding."""
+    """A finding is a reason in a verdict. Wherever the code that judges buckets makes a finding, it
+    gives the finding one of the causes, or the cause of another finding."""
     folder = Path(judgement.__file__).parent
     made = [
         (path.name, ast.unparse(call.args[2]))
@@ -362,7 +362,7 @@ def test_every_finding_names_a_cause() -> None:
 
 
 def test_where_a_loss_lies() -> None:
-    """A loss has the host, the path, the file id and the bytes."""
+    """The explanation of a loss names the host, the path, the file id and the range of bytes."""
     found = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST)).explanation()
     assert (found.path, found.file, found.tier) == ("/var/log/a.log", 3, Tier.AGENT)
     assert found.ranges == (ByteRange(100, 200),)
@@ -371,9 +371,10 @@ def test_where_a_loss_lies() -> None:
 
 @promise("6 content")
 def test_where_content_differs() -> None:
-    """A line whose row has other content makes its bucket incomplete, and only this one, whatever
-    the counts say. The cause has host, file, bytes, offset and row, and the newest comparison of
-    that day takes it back."""
+    """If a row has other content than its line, the line's bucket is incomplete, even if all counts
+    agree. Other buckets are not affected. The explanation names host, file, bytes, offset and row.
+    If a newer comparison of the same day and output finds no difference, this cause is no longer
+    given."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
     assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
@@ -394,22 +395,39 @@ def test_where_content_differs() -> None:
         assert again.explanation() == found
 
 
+@promise("6 content")
+def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
+    """If a comparison found more differences than its result lists, every bucket that may contain
+    one of them is unknown, and the explanation names the command that compares again."""
+    unlisted = replace(DIFFERS, differences=(), unlisted_least=START, unlisted_greatest=START)
+    found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unlisted]).explanation()
+    assert found.status is Status.UNKNOWN
+    assert found.command.line.startswith("skidway audit sample --day 1970-01-01 --output /logs")
+    around = replace(unlisted, unlisted_least=START - 5, unlisted_greatest=START + SIZE + 5)
+    assert Case(Cause.CONTENT_DIFFERS, "", "", add=[around]).explanation().status is Status.UNKNOWN
+    for least, greatest in ((START - 9, START - 1), (START + SIZE, START + SIZE + 9)):
+        other = replace(unlisted, unlisted_least=least, unlisted_greatest=greatest)
+        assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[other]).explanations()
+
+
 def test_where_records_lie_that_no_load_has_reached() -> None:
-    """If a tier has not reached some records, the explanation names the partitions, and the offsets
-    from the tier's own end to the last offset that any tier has counted."""
+    """If a tier has not counted some records yet, because its counter or the loader is behind, the
+    explanation names the partitions, and the offsets from the tier's own end to the last offset
+    that any tier has counted."""
     [case] = [x for x in CASES if x.cause is Cause.LOAD_NOT_RUN]
     assert case.explanation().offsets == (OffsetRange(0, 6, 10),)
 
 
 def test_a_new_epoch_counts_from_its_own_end() -> None:
-    """If a counter counts again from the beginning, it is behind until it has caught up, although
-    it had counted everything in its earlier epoch."""
+    """If a counter begins a new epoch, it counts again from the beginning. Until it has caught up,
+    the explanation calls it behind, although it had counted everything in its earlier epoch."""
     again = [delta(replace(HDFS, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
     assert Case(Cause.LOAD_NOT_RUN, "", "", add=again).explanation().offsets[0].first == 6
 
 
 def test_what_is_accepted_is_not_explained() -> None:
-    """A finding that a person accepted needs no explanation."""
+    """The explanation of a bucket leaves out a finding (a reason in the verdict) that a person has
+    accepted."""
     found = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST))
     assert found.explanations()
     names = (FindingName(7, "LOST 3 100-200"),)
@@ -441,8 +459,8 @@ def test_a_killed_agent_is_named_as_soon_as_it_is_silent() -> None:
 
 
 def test_an_open_bucket_is_not_accepted() -> None:
-    """While a bucket is too young, the explanation names no acceptance, because `audit accept`
-    would refuse the bucket."""
+    """While a bucket is too young to be judged, the explanation does not propose to accept it,
+    because `audit accept` would refuse the bucket."""
     early = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST), now=DUE - 1)
     assert early.explanation().accept is None
     assert replace(early, now=NOW).explanation().accept is not None

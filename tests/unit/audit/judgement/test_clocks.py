@@ -1,6 +1,6 @@
-"""Tests how the audit finds out which clock is wrong. It compares the times in audit messages with
-the times at which it received them. "Our clock" is the clock of the program that received and
-judges the messages."""
+"""Tests how the audit finds out which clock is wrong. The audit compares the times in audit
+messages with the times at which it received these messages. "Our clock" is the clock of the program
+that received and judges the messages. To report a clock means to say that this clock is wrong."""
 
 from __future__ import annotations
 
@@ -95,8 +95,9 @@ class Site:
         self.clock.advance(seconds)
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
-        """Lets time pass. Every sender sends a message each half minute, and the collector receives
-        it at once."""
+        """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
+        In each half minute every sender in `ahead` sends a message, with its clock ahead by the
+        given milliseconds, and the collector receives the message at once."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -107,7 +108,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """The time that our clock should show."""
+        """The time that our clock should show, in the audit's judgement."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
@@ -119,7 +120,8 @@ GOOD = dict.fromkeys(ALL, 0)
 
 
 def test_clocks_that_agree_are_not_spoken_of() -> None:
-    """The audit reports no clock if all clocks agree, or differ by less than the bound."""
+    """The audit reports no clock as wrong if all clocks agree, or differ by less than an allowed
+    difference."""
     found = Site().live(GOOD | {agent(2): 50_000})
     assert found == Clocks(senders=3)
     assert clock_report.sentences(found) == []
@@ -270,8 +272,9 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """If a loader publishes the counts of an earlier run, the audit does not report a slow clock,
-    because it computes the lag from the time of sending. If the record does not have this time, the
-    audit does not use the message to judge the clock."""
+    because it computes the lag from the time at which the record was sent, and not from the time in
+    the message. If the record has no time of sending, the audit does not use the message to judge
+    the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -331,9 +334,10 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
-    "silent". The word is the same in its list of hosts, in the output of `skidway audit wait`, in
-    the report and on the page. The host still counts as missed, because its seals are old. When the
-    host no longer reports, the audit calls it silent."""
+    "silent". The word is the same in the list of hosts, in the output of `skidway audit wait`, in
+    the report and on the page. The host still counts as missed (as a host that does not report in
+    time), because its seals are old. When no messages of the host arrive any more, the audit calls
+    it silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -378,7 +382,7 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """If a host whose clock was ahead has stopped for good, the audit calls the host silent. The
+    """If a host whose clock was ahead has stopped permanently, the audit calls the host silent. The
     audit uses the time at which it received the host's last message, and not the time in the
     message."""
     site = Site()
@@ -565,9 +569,9 @@ def test_a_report_by_a_clock_that_is_behind_is_not_good(
 def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the clock of its host is wrong, `audit hosts` ends with status 1 and reports this clock.
-    By a clock that is behind, all hosts would seem to report. By a clock that is ahead, all hosts
-    would seem to be silent."""
+    """If the clock of the host on which `audit hosts` runs is wrong, the command ends with status 1
+    and reports this clock. By a clock that is behind, all hosts would seem to report. By a clock
+    that is ahead, all hosts would seem to be silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1

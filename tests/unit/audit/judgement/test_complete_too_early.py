@@ -45,7 +45,7 @@ class Site:
     actions.
 
     - lines: all lines that were ever written.
-    - unsent: the lines in the files of each agent.
+    - unsent: for each agent, the lines in its files that it has not sent yet.
     - log: the lines that the brokers have.
     - counted: how many lines of the log the counter has counted.
     - loaded: how many lines of the log the loader has loaded.

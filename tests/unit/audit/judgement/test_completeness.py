@@ -171,8 +171,8 @@ def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> No
 
 
 def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
-    """A bucket that is only partly in the requested span is judged as a whole, because the audit
-    cannot tell which of the bucket's records are in the span."""
+    """The audit judges a bucket that is only partly in the requested span as a whole, because the
+    audit cannot tell which of the bucket's records are in the span."""
     short = [x for x in day() if x != day()[3]]
     for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
         [found] = asked(short, about=question(since, until))
@@ -217,8 +217,8 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
     """A topic without agents is complete, including its empty buckets, when a message of its
-    counter has arrived after the span. If the log has a gap, the empty buckets before the gap are
-    in doubt too."""
+    counter has arrived after the span. If the counter reported a gap (offsets that it could not
+    read), the empty buckets are in doubt, too, because the missing records may belong to them."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -274,7 +274,8 @@ def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
 
 @promise("clocks due")
 def test_by_a_wrong_clock_nothing_is_complete() -> None:
-    """If the clock of this host is wrong, no topic is complete."""
+    """If the clock of the host on which the question is asked is wrong, the audit calls no topic
+    complete."""
     evidence = Fold(day()).evidence()
     evidence.taken_ms = NOW + POLICY.clock_difference_ms + 1
     [found] = completeness(evidence, POLICY, question(), NOW)
@@ -301,8 +302,8 @@ def accept(messages: list[Message], *buckets: int) -> list[Message]:
 
 @promise("6 acceptance")
 def test_accepted_buckets_count_as_complete_and_are_named() -> None:
-    """If a person has accepted all findings of a bucket, the bucket no longer keeps the topic from
-    being complete. The answer lists the bucket as accepted."""
+    """If a person has accepted all findings (the reasons in the verdict) of a bucket, the bucket no
+    longer keeps the topic from being complete. The answer lists the bucket as accepted."""
     short = [*day()[:3], delta(HDFS, 1, count(3)), *day()[4:]]
     found = only(accept(short, START))
     assert not found.is_short
@@ -328,9 +329,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
-    """A finding other than a loss, such as a silent agent, may concern an empty bucket. The finding
-    counts as accepted in the empty bucket only if a person accepted the finding both in an earlier
-    and in a later bucket."""
+    """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
+    concern an empty bucket. The finding counts as accepted in the empty bucket only if a person
+    accepted the finding both in an earlier and in a later bucket."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]
@@ -352,7 +353,7 @@ def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones
     ("since", "words"), [(END, "earlier than --until"), (END - 10_081 * SIZE, "10,080 buckets")]
 )
 def test_spans_that_make_no_sense_are_refused(since: int, words: str) -> None:
-    """A span that is empty, or that has more buckets than a week has minutes, is refused with one
-    sentence."""
+    """The audit refuses a question about a span that is empty, or that has more buckets than a week
+    has minutes. The error is one sentence."""
     with pytest.raises(UsageError, match=words):
         asked(day(), about=question(since))

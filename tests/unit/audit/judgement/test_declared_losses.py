@@ -95,8 +95,9 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
     """An agent's loss affects every bucket in which the agent has counted lines since its last
-    seal. For example, the agent reads yesterday's log today, and a broker refuses one record for
-    good. The record's time is not known, but the records before and after it are from yesterday."""
+    seal. For example, the agent reads yesterday's log today, and a broker permanently refuses one
+    record. The record's time is not known, but the records before and after it are from
+    yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -176,7 +177,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
     """If a loss concerns an agent from which no message ever arrived, the loss reaches back by the
-    audit's own lateness. The audit does not know the lateness setting of this agent."""
+    audit's own lateness (the longest delay with which a line may come). The audit does not know the
+    lateness setting of this agent."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]

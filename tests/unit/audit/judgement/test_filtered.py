@@ -45,8 +45,10 @@ def ledger(messages: list[Message]) -> Ledger:
 
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
-    """A delta with filtered records is decoded as it was encoded. Its bucket has only one entry for
-    counts and filtered records, so that a missing delta breaks the bucket's chain for both."""
+    """A delta (a message with counts) with filtered records is decoded as it was encoded. In a
+    delta, a bucket has only one entry for both its counts and its filtered records. Each delta also
+    names the previous delta of the bucket (a chain). So a missing delta is noticed as a break in
+    the chain, both for the counts and for the filtered records."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))
@@ -61,7 +63,8 @@ def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
 def test_sums_by_rule_add_up_in_any_order(
     one: tuple[Filtered, ...], two: tuple[Filtered, ...], three: tuple[Filtered, ...]
 ) -> None:
-    """Sums by rule depend neither on the order of the parts nor on how they are grouped."""
+    """The sums by rule depend neither on the order in which parts are added, nor on how the parts
+    are grouped."""
     joined_twice = joined_by_rule(joined_by_rule(one, two), three)
     assert joined_twice == joined_by_rule(one, joined_by_rule(three, two))
     for rule in "abc":
@@ -72,8 +75,8 @@ def test_sums_by_rule_add_up_in_any_order(
 
 @promise("6 filtered")
 def test_the_ledger_keeps_what_was_left_out_once() -> None:
-    """The ledger counts messages that arrive twice only once. It adds up the deltas of one bucket
-    by rule."""
+    """If a delta (a message with counts) arrives twice, the ledger counts its filtered records only
+    once. For each bucket and rule, it adds up the filtered records of all deltas."""
     messages = some(DEBUG)
     second = delta(AGENT, 3, replace(with_filtered(count(0), DEBUG, HEALTH), previous=1))
     values = [encode(x) for x in (*messages, second, *messages, second)]

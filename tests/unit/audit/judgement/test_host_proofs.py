@@ -78,8 +78,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """The messages about five lines of app1. The agent's seal is for a time after the end of the
-    lines' bucket, and the broker's counter has counted the lines."""
+    """The messages about five lines of the host app1. The agent's seal is for a time after the end
+    of the lines' bucket, and the broker's counter has counted the lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -197,14 +197,14 @@ def test_what_is_missing_is_said(case: Case) -> None:
 
 def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
     """The proof ignores buckets that are not due yet (too recent to be judged), because the
-    broker's counter has not yet counted all of the newest records."""
+    broker's counter needs some time until it has counted the newest records."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
     """A loss that a person has accepted does not keep a host from being proven, and does not make
-    the report bad."""
+    the report end with status 1."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1
@@ -227,7 +227,8 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
     """It is a usage error to wait for a host that is not in the roster and that never sent a
-    message. A host that is only in the roster is shown as late."""
+    message. If a host is in the roster and never sent a message, this is no mistake: the host is
+    not proven, and the reason says that no agent of it was ever heard."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -277,7 +278,7 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     """A host that is in two clusters of the roster must be proven in both. Without a roster, a
-    cluster does not matter if the host's last message in it is old."""
+    cluster does not matter if the host's last message in this cluster is old."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]

@@ -1,4 +1,5 @@
-"""The state that the audit derives for each host from a few messages."""
+"""Tests which state the audit derives for a host from a few messages: for example, whether the host
+reports, is silent, or is retired."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Tests which agents of a host the audit waits for, if the host has had several agents. It does not
-use the agents' clocks to find the newest agent, but the order of their messages in the log."""
+"""Tests which agents of a host the audit waits for, if the host has had several agents. To find the
+newest agent, the audit uses the order of the agents' messages in the log, and not the agents'
+clocks."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def newest(evidence: Evidence) -> list[int]:
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
     """The audit waits for the agent that began last, even if this agent is silent. It does not
-    matter how far ahead the previous agent's clock was at its end."""
+    matter how far ahead the previous agent's clock was when that agent ended."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -93,8 +94,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If an old state is restored, the audit waits both for the agent of this state and for the
-    agent that began later. It waits until the later agent is silent both by the audit's clock and
-    by its own clock."""
+    agent that began later. It waits for both agents until the later agent is silent both by the
+    audit's clock and by its own clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -189,7 +190,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """Lines that a replaced agent left unread have times before the time at which the next agent
     began. If the clock was set back before the next agent began, the lines' times may be as late as
-    the old agent's last message plus the silence time."""
+    the old agent's last message plus the time after which an agent without messages counts as
+    silent."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10

@@ -42,9 +42,9 @@ def test_a_loader_is_not_silent_between_its_loads() -> None:
 
 @pytest.mark.parametrize(("hours", "late"), [(34, False), (35, True)])
 def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, late: bool) -> None:
-    """The settings tell the audit how often the loader runs. An output is late if the newest load
-    of all its topics is older than this schedule allows. One topic without a recent load is not
-    enough, because the loader does not load a topic that has no new records."""
+    """The settings tell the audit how often the loader runs. An output is late if its newest load,
+    of whichever topic, is older than this schedule allows. One topic without a recent load does not
+    make the output late, because the loader does not load a topic that has no new records."""
     found = states(replace(POLICY, loads_every_ms=24 * HOUR), hours * HOUR)
     for name in ("/lake/dc1.logs", "/lake/dc1.quiet"):
         assert found[name].words.startswith("late: ") is late

@@ -1,4 +1,5 @@
-"""The standing is a summary of the verdicts on all buckets, both old and new."""
+"""The standing is the audit's summary of the verdicts on all buckets, of old buckets and of new
+ones."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ def _judged(
 
 
 def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
-    """An old bucket that is incomplete counts as overdue, however many newer buckets are
-    complete."""
+    """An old bucket that is incomplete is counted as overdue in the standing, however many newer
+    buckets are complete."""
     counts = [_count(LOGS, index, 5) for index in range(100)]
     found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
     assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})
@@ -86,8 +87,8 @@ def test_no_topic_vanishes() -> None:
 
 
 def test_complete_until_is_the_end_of_what_is_complete_from_the_oldest_on() -> None:
-    """The time up to which a topic is complete is the end of the unbroken sequence of complete
-    buckets that begins with the oldest bucket. It is not the end of the newest complete bucket."""
+    """A topic is complete up to its first bucket that is not complete, even if later buckets are
+    complete."""
     counts = [_count(LOGS, index, 5) for index in range(5)]
     found = _judged(counts, [*counts[:3], _count(LOGS, 3, 4), counts[4]])
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -178,9 +179,9 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
-    """Every summary lists the offsets that no counter could read, even of a topic without any
-    counts, because lost records without origin leave no other trace. A gap that two counters report
-    is counted once."""
+    """Every summary lists the offsets that no counter could read, even the offsets of a topic
+    without any counts, because lost records without origin leave no other trace. A gap that two
+    counters report is counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

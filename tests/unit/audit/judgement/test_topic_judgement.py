@@ -214,7 +214,7 @@ CASES = [
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
-    """If one of the rules is broken, the bucket is not complete, and the verdict gives the
+    """If the messages break one of the rules, the bucket is not complete, and the verdict gives the
     reason."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdict(messages, case.policy, case.now)
@@ -248,8 +248,9 @@ def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
 
 
 def test_an_announced_agent_is_expected_before_it_seals() -> None:
-    """The audit waits for an agent as soon as the agent has announced a file, even before its first
-    seal, because the agent may still have lines of any bucket."""
+    """The audit waits for seals of an agent as soon as the agent has announced a file (has sent the
+    message that it found the file), even before its first seal, because the agent may still have
+    lines of any bucket."""
     announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
     found = verdict([*good(), announcement])
     assert found.status is Status.OPEN

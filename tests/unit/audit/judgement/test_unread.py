@@ -1,5 +1,6 @@
-"""Messages of a newer version on the audit topic. A program that does not know their schema does
-not ignore them. They are read as soon as a version runs that knows the schema."""
+"""The audit topic may have messages of a newer version. A program that does not know the schema of
+these messages does not ignore them: until they are read, no bucket is complete. The messages are
+read as soon as a version runs that knows the schema."""
 
 from __future__ import annotations
 
@@ -167,8 +168,9 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
 
 
 def test_schemas_without_end_are_counted_together(store: Path) -> None:
-    """If there are more unknown schemas than a limit allows, the store counts them together. So a
-    program that writes to the topic cannot fill the disk with new schemas."""
+    """If there are more unknown schemas than a limit allows, the store no longer counts the
+    messages of each further schema, but only the messages of all of them together. So a program
+    that writes to the topic cannot fill the disk with new schemas."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
     assert len(ledger.unread()) == 65

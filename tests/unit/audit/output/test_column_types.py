@@ -48,8 +48,8 @@ def type_of(avro: Any) -> pa.DataType:
     ],
 )
 def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -> None:
-    """If the registry accepts a change from one Avro type to the other, the column has the same
-    type in files of both schemas."""
+    """If the registry accepts a change from one Avro type to another, the column has the same type
+    in files of both schemas."""
     assert type_of(before) == type_of(after)
 
 

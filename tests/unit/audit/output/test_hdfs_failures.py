@@ -89,12 +89,13 @@ def test_each_failure_is_one_sentence(
 
 
 class Unclear(SkidwayError):
-    """It is unknown whether a change was made."""
+    """An error after which it is unknown whether HDFS has made the requested change."""
 
 
 def test_an_outcome_may_be_unclear() -> None:
-    """After most errors, HDFS may still have made the change. Only if permission was refused is it
-    certain that no change was made. An error that is already a sentence stays as it is."""
+    """After most errors of a requested change, HDFS may still have made the change. Only if
+    permission was refused is it certain that no change was made. An error that already has a
+    sentence, because it is one of Skidway's own errors, stays as it is."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

@@ -1,4 +1,7 @@
-"""The recount of an output's rows. Each test makes its output without a loader."""
+"""Tests the recount, which counts the rows in an output's files again, and compares them with what
+the tiers counted. It reports *differences*, which are buckets whose rows do not agree with the
+counts, and *faults*, which are files or manifests that are not as a load has committed them. Each
+test makes its output without a loader."""
 
 from __future__ import annotations
 
@@ -61,7 +64,9 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """Makes a committed load of one file. The tiers report that they counted `said` records."""
+        """Makes a committed load of one file with `count` rows (or rejects, by `kind`), and returns
+        the file's final path. If not `moved`, the file is still in staging. The tiers report that
+        they counted `said` records, by default as many as the file has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -84,7 +89,9 @@ class Output:
         return path
 
     def rewrite(self, *removed: str, moved: bool = True, deleted: bool = True) -> str:
-        """Makes a committed load that replaces files of one hour by one file with the same rows."""
+        """Makes a committed load that replaces the files `removed`, all of one hour, by one file
+        with the same rows. Returns the new file's final path. If not `moved`, the new file is still
+        in staging. If not `deleted`, the replaced files are still there."""
         self.loads += 1
         rows = pa.concat_tables([pq.read_table(self.root / path) for path in removed])
         path = f"{Path(removed[0]).parent}/rows-{self.loads}-0.parquet"
@@ -156,7 +163,8 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry for the file in its manifest."""
+    """The entry for a file in a manifest. `data` are the file's bytes, and `staged` is its path in
+    staging."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -217,7 +225,7 @@ def test_a_row_too_few_or_too_many_is_found(
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
     """Lines that agents have counted since the load are not a difference. If the tier hdfs has
     counted more records than there are rows, the recount reports the bucket, whether or not the
-    agents have counted as many records."""
+    agents' count equals the count of the tier hdfs."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # the first bucket has rows, the second has none
@@ -239,7 +247,8 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""The file that contains the first ten rows."""
+"""What the recount reports about the place of the file with the first ten rows: its hour, its
+agents, its partition, and the range of its offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
@@ -438,8 +447,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
-    the topic under the output (a loader's directory) from which these counts came, even if all of
-    them are for hours before the recounted hours."""
+    the topic under the output (a loader's directory) from which these counts came, even if all
+    these counts are for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -453,7 +462,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The message as if the loader of the output at `root` had sent it."""
+    """The given message, but with the loader of the output at `root` as the sender."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
@@ -507,7 +516,8 @@ def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
 
 
 def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
-    """Files in staging are not a fault if their load has no manifest yet."""
+    """Files in staging (the directory into which tasks write files before a load is committed) are
+    not a fault if their load has no manifest yet."""
     output.load(0, 10)
     output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
     assert recount_report.is_good(output.compared())
@@ -565,9 +575,10 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """The recount looks for a file first at its final path and then in staging. If a loader moves
-    the file from staging to the final path between these two looks, the recount looks at the final
-    path again and finds the file."""
+    """The recount looks for a committed file first at the file's final path and then in staging,
+    where the file was before the loader moved it. If a loader moves the file from staging to the
+    final path between these two looks, the recount looks at the final path again and finds the
+    file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -606,8 +617,8 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
     """A load can only remove files that earlier manifests added and that no earlier manifest
-    removed. If a load removes any other file, the recount reports this file and the loads. A file
-    that the same load adds does not count as an earlier file."""
+    removed. If a load removes any other file, the recount reports this file and the loads that
+    removed the file. A load cannot remove a file that it adds itself."""
     path = output.load(0, 10)
     again = output.rewrite(path)
     output.loads += 1
@@ -679,8 +690,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """The recount looks at the staging directory first, and then for the removed file. So it
-    reports no fault even if the loader finishes moving its files between these two looks."""
+    """A removed file that is still there is no fault while its load has files in staging. The
+    recount lists the staging directory first, and only then looks for the removed file. So it
+    reports no fault even if the loader finishes moving its files in between."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -698,7 +710,7 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
     """The recount reports a removed file that is still there even if it cannot open the file. The
-    report then has only what the file's name shows."""
+    report then contains only what the recount can read from the file's name."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 
@@ -722,7 +734,8 @@ def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> 
 
 
 def _everything(found: Recounted, output: Output) -> set[int]:
-    """The buckets in which the rows differ from the counts of any tier."""
+    """The start times of the buckets in which the recounted rows differ from the counts of at least
+    one tier."""
     differences = recount.compare(found, output.evidence(), tuple(Tier))
     return {each.bucket[0] for each in differences}
 
@@ -929,7 +942,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """The report on a recount of an empty directory is not good."""
+    """The report on a recount of an empty directory is not good, because nothing was compared."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
@@ -943,8 +956,8 @@ def test_an_output_that_cannot_be_is_refused(url: str) -> None:
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
-    """If the caller gives a time to begin at, the recount reads only the files of later hours, and
-    only lists the older files. So a nightly recount reads the rows of one day only."""
+    """If the caller gives a start time, the recount reads only the files of later hours. It lists
+    older files but does not read them. So a nightly recount reads the rows of one day only."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)
@@ -998,8 +1011,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files read no offsets, and its counts are at most corrections. So
-    its manifest does not give the offsets and agents of its files."""
+    """A load that only replaced files did not read any offsets, and its counts, if it has any, are
+    corrections. So its manifest does not show the offsets and agents of its files."""
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}
     assert by_manifest(path, manifest) == Whereabouts("1970-01-01T00", partition=1)

@@ -20,7 +20,9 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=NOW)
 
 
 def _ledger(start: int, size: int, agent: int, broker: int) -> Ledger:
-    """A ledger with an agent that had buckets of this size, and now has buckets of a minute."""
+    """A ledger with an agent whose buckets had the length `size`, and now have the length of a
+    minute. For the bucket that begins at `start`, the agent counted `agent` records and the broker
+    `broker` records."""
     ledger = Ledger()
     small = Count(LOGS, 7, 2 * HOUR, SIZE, 1, 1, 1)
     for sender, records in ((AGENT, agent), (BROKER, broker)):
@@ -50,8 +52,8 @@ def test_a_large_bucket_counts_in_each_span_that_it_touches(broker: int) -> None
 @promise("6 pruning")
 @pytest.mark.parametrize("size", [1_000, SIZE, HOUR])
 def test_a_deleted_bucket_is_not_complete_whatever_its_size(size: int) -> None:
-    """A span in which a bucket was deleted is not complete, although no bucket of the present size
-    was deleted."""
+    """A span in which a bucket was deleted is not complete, even if the deleted bucket had another
+    length than the agent's buckets have now."""
     ledger = _ledger(0, size, 5, 5)
     assert _is_complete(ledger, 0, HOUR)
     tallies = ledger.tallies(LOGS, (0, size))

@@ -1,4 +1,4 @@
-"""Verdicts for people and programs."""
+"""Tests reports, which show verdicts to people and programs."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Buckets that are not due yet do not make a report bad, except when the caller requires that
-    all buckets are complete. A report without any bucket is not good."""
+    """Buckets that are not due yet do not make a report bad (exit status 1 instead of 0), except
+    when the caller requires that all buckets are complete. A report without any bucket is bad."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status
@@ -129,8 +129,8 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """If a time is not a date of the calendar, the report shows it in milliseconds. Other producers
-    may send any number as a time."""
+    """If a time is not a date of the calendar, the report shows it in milliseconds. Producers that
+    are not Skidway's agents may send any number as a time."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"
 

@@ -1,4 +1,4 @@
-"""Rows of Parquet files are turned back into the datums of their records, for every schema."""
+"""Rows of Parquet files are turned back into the Avro data of their records, for every schema."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ PROPERTY = settings(
 
 
 def output_file(batch: pa.RecordBatch, **others: pa.Array) -> io.BytesIO:
-    """A file of rows as the loader writes it: the batch's columns, and the loader's own."""
+    """A file of rows as the loader writes it: the batch's columns, and the columns that the loader
+    adds. `others` replaces some of the columns that the loader adds."""
     count, schema = batch.num_rows, column_schema(batch.schema)
     columns = [
         converted(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
@@ -59,7 +60,7 @@ def found_in(file: io.BytesIO, codec: Codec | str, span: Span = SPAN) -> list[Fo
 
 
 def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
-    """The sums as the agent makes them."""
+    """The content sums of the batch's records, computed as the agent computes them."""
     count = batch.num_rows
     datums = codec.encode(batch)
     return content_sums(np.arange(count, dtype=np.int64), np.full(count, LENGTH), datums)
@@ -69,8 +70,9 @@ def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
 @given(batches(flat=False))
 @PROPERTY
 def test_a_row_has_the_sum_of_its_record(made: tuple[dict[str, Any], pa.RecordBatch]) -> None:
-    """Whatever the schema and the values are, the row of a record has the record's content sum,
-    after conversion to the types of columns, Parquet and back."""
+    """A row has the same content sum as its record, whatever the schema and the values are. The
+    values were converted to the types of columns, written to Parquet, read again and converted
+    back."""
     schema, batch = made
     codec = Codec(json.dumps(schema))
     found = found_in(output_file(batch), codec)
@@ -85,8 +87,8 @@ def test_a_row_has_the_sum_of_its_record(made: tuple[dict[str, Any], pa.RecordBa
 def test_any_changed_value_changes_the_sum_of_its_row_only(
     made: tuple[dict[str, Any], pa.RecordBatch], data: st.DataObject
 ) -> None:
-    """If any one field of a row gets another value, the row has another sum, and all other rows
-    keep theirs."""
+    """If one field of a row gets another value, the row gets another content sum. The sums of all
+    other rows stay the same."""
     schema, batch = made
     assume(batch.num_rows > 1)
     row = data.draw(st.integers(0, batch.num_rows - 1), "row")
@@ -115,7 +117,8 @@ def texts(*values: str) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("column", ["_timestamp", "_length"])
 def test_time_and_length_of_a_row_count(column: str) -> None:
-    """A row with another event time or another length than its record has another sum."""
+    """If the event time or the length of a row differs from that of its record, the row's content
+    sum differs from the record's sum."""
     kind = pa.timestamp("ms", "UTC") if column == "_timestamp" else pa.int64()
     other = {column: pa.array([77, 78]).cast(kind)}
     found = [x.content for x in found_in(output_file(texts("a", "b"), **other), CODEC)]
@@ -123,21 +126,22 @@ def test_time_and_length_of_a_row_count(column: str) -> None:
 
 
 def test_only_rows_of_the_span_are_read() -> None:
-    """Rows of other agents, other files and other bytes do not belong to a sample."""
+    """Only rows of the sample's agent, file and byte range are read. Other rows do not belong to
+    the sample."""
     file = output_file(texts("a", "b", "c", "d", "e"))
     chosen = found_in(file, CODEC, Span(AGENT, FILE, LENGTH, 3 * LENGTH))
     assert [x.first for x in chosen] == [LENGTH, 2 * LENGTH]
     for span in (Span(AGENT + 1, FILE, 0, 99), Span(AGENT, FILE + 1, 0, 99)):
         assert not found_in(file, CODEC, span)
-    for column in ("_agent", "_file_id"):  # rows of several files in one group
+    for column in ("_agent", "_file_id"):  # one row group has rows of two agents or files
         mixed = output_file(texts("a", "b"), **{column: pa.array([3, 7])})
         whole = Span(*(7 if name == column else own for name, own in OWN), 0, 99)
         assert [x.first for x in found_in(mixed, CODEC, whole)] == [LENGTH]
 
 
 def test_what_cannot_be_turned_back_is_no_difference() -> None:
-    """If the output lacks a column of the record's schema, or has it in another type, the row is
-    not compared, and the reason names the column."""
+    """If the output lacks a column of the record's schema, or has this column with another type,
+    the row is not compared, and the reason names the column."""
     renamed = texts("a").rename_columns(["other"])
     (found,) = found_in(output_file(renamed), CODEC)
     assert found.content is None
@@ -154,8 +158,8 @@ def test_a_column_of_a_later_schema_does_not_matter() -> None:
 
 
 def test_a_value_that_no_record_can_have_differs() -> None:
-    """If a changed value does not fit the record's schema, its row differs, and the other rows are
-    compared as ever."""
+    """If a value was changed and does not fit the record's schema, its row is a difference, and the
+    other rows are compared as usual."""
     numbers = {"type": "record", "name": "N", "fields": [{"name": "n", "type": "int"}]}
     codec = Codec(json.dumps(numbers))
     batch = pa.record_batch([pa.array([1, 2, 3], pa.int32())], codec.arrow_schema)

@@ -1,4 +1,5 @@
-"""Rows and records of a whole site in memory are compared with samples, and the result is told."""
+"""The rows and records of a site that is in memory are compared with the samples of an agent, and
+the result is reported. A sample has the content sums of some lines."""
 
 from __future__ import annotations
 
@@ -70,21 +71,23 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Loads rows with these messages, and with the origins of the sampled lines."""
+    """Loads rows with these messages, one for each sampled line. Returns the path of the rows'
+    file."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """First byte and a text of the length of each line."""
+    """For each sampled line, the position of its first byte, and a text of the line's length that
+    stands for the line."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 
 @promise("6 content")
 def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: LineWorld) -> None:
-    """All rows are right; then one is changed, and its record is known to be right; then the record
-    is wrong, too."""
+    """If a row has wrong content, the result names the row and its wrong fields. It also says
+    whether the record in the log has the right content."""
     world.append(batch(VALUES))
     path = load(world, *TEXTS)
     found = surveyed(world)
@@ -106,8 +109,9 @@ def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: 
 
 @promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
-    """Before the load, records are compared, from whichever batch they come; records of other
-    agents do not matter. What no log has any more is not compared."""
+    """As long as the sampled lines have no rows, because they are not loaded yet, their records in
+    the log are compared with the sample, whichever batches they are in. Records of other agents are
+    ignored. A line whose record has expired is not compared."""
     world.append(batch([b"x"] * 3, agent=OTHER_AGENT, producer_id=8))
     world.append(batch(VALUES[:2], producer_id=9))
     world.append(batch(VALUES[2:], first=FIRSTS[2], producer_id=9))
@@ -122,8 +126,8 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """A damaged file of the output is named, and its lines are compared with their records; they
-    are no equal rows."""
+    """If a file of the output is damaged, the result names the file. The lines whose rows are in
+    this file are compared with their records in the log instead, and do not count as equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)
@@ -134,8 +138,8 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
-    """A difference stays in the newest result until its line was compared again and is equal: a run
-    that could not look at the row does not call it good."""
+    """A difference stays in the newest result until a later run compares its line again and finds
+    no difference. A run that could not read the line's row does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -164,9 +168,10 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """A run that could not read all files has not seen all rows of a line, so an equal row does not
-    take a difference back. Differences that a result counts but does not list stay until a run
-    compared everything."""
+    """By mistake, a line may have several rows, in different files. If a run of the comparison
+    could not read all files, it may have read only one of these rows. So this row, even if it is
+    equal to the line, does not remove an earlier difference of the line. A result may count more
+    differences than it lists. The unlisted differences stay until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
@@ -180,9 +185,34 @@ def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     assert (partly.differing, partly.differences) == (51, first.differences)
 
 
+@promise("6 content")
+def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorld) -> None:
+    """A result lists at most 100 differences. For all further differences together it gives the
+    least and the greatest event time. This includes differences that an earlier result did not list
+    and that were not compared again."""
+    world.append(batch(VALUES))
+    load(world, *TEXTS)
+    partly = surveyed(world)
+    partly.unread.append("another file cannot be read")
+    wrong = ContentDifference(0, 7, "h", 1, "p", 0, 1, "HDFS", "out", 0, 0, "words")
+    many = tuple(replace(wrong, time_ms=1_000 + n, first=10_000 + n) for n in range(90))
+    day, output = min(partly.by_day), str(world.root)
+    earlier = SampleResult(1, "l1", output, LOGS, day, 200, 0, 200, many, 50, 3_000)
+    (made,) = sample_report.results([partly], [earlier], 2, "l1", output)
+    assert (made.differing, made.differences) == (200, many)
+    assert (made.unlisted, made.unlisted_least, made.unlisted_greatest) == (110, 50, 3_000)
+    more = tuple(replace(wrong, time_ms=7_000 + n, first=10_000 + n) for n in range(120))
+    full = replace(earlier, differing=120, differences=more, unlisted_least=0, unlisted_greatest=0)
+    (cut,) = sample_report.results([partly], [full], 2, "l1", output)
+    assert (cut.differing, cut.differences) == (120, more[:100])
+    assert (cut.unlisted, cut.unlisted_least, cut.unlisted_greatest) == (20, 7_100, 7_119)
+    assert messages.decode(messages.encode(cut)) == cut
+
+
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """A damaged result does not stop the collector."""
+    """If the day in a message with a comparison's result is not a possible day, the collector
+    refuses the message and continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])
@@ -190,7 +220,8 @@ def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
 
 
 def test_a_difference_in_no_tier_is_refused() -> None:
-    """A difference names one of the four tiers."""
+    """A result of a comparison is refused if one of its differences names a tier that does not
+    exist."""
     wrong = ContentDifference(1, 7, "h", 1, "p", 0, 1, "XYZ", "out", 0, 0, "words")
     with pytest.raises(messages.MessageRefused):
         messages.decode(messages.encode(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1, (wrong,))))
@@ -203,8 +234,10 @@ def _with_messages(path: Path, texts: Sequence[str]) -> pa.Table:
 
 
 def test_the_report_says_what_differs_and_what_was_not_compared(world: LineWorld) -> None:
-    """Text and document name the line, the row and the values, the ranges that are gone, and those
-    that were never told. Without any sample, the sentence says what to set."""
+    """The text and the JSON document name the differing line, its row and the row's values, and the
+    byte ranges that are gone from the host. The text also has the number of ranges about which no
+    agent sent a message. Without any sample, the report's sentence names the setting that turns
+    samples on."""
     world.append(batch(VALUES))
     load(world, "first", "2nd", "third")
     found, told = surveyed(world), Told()

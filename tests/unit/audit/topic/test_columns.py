@@ -50,7 +50,7 @@ def test_columns_are_the_sequence_they_were_made_of() -> None:
 
 
 def damaged(message: Message, part: str, **changes: Any) -> bytes:
-    """Encodes the message after changes to fields of one of its parts."""
+    """Encodes the message after `changes` to fields of its part `part`."""
     name, record = single_object.decode(encode(message))
     return single_object.encode(name, record | {part: record[part] | changes})
 
@@ -82,8 +82,8 @@ def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("index", [3, -1])
 def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
-    """A message is refused if a filtered record, an offset or a count in it has an index that does
-    not exist in the message."""
+    """In a message with columns, filtered records, offsets and counts refer to other parts of the
+    message by an index. The reader refuses a message with an index that does not exist in it."""
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))
@@ -97,8 +97,8 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
 
 
 def test_a_source_that_nothing_names_is_refused() -> None:
-    """A message is refused if it names a source topic without counts. Otherwise one message could
-    add thousands of topics to the audit."""
+    """The reader refuses a message that names a source topic without giving any counts of this
+    topic. Otherwise one message could add thousands of topics to the audit."""
     sources = CountColumns.of(
         [*COUNTS, Count(replace(LOGS, topic="third"), 7, 0, 1, 1, 1, 1)]
     ).names

@@ -99,8 +99,8 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """An acceptance does not include findings that come later, such as another loss in the same
-    bucket, or a tier that lacks records later."""
+    """An acceptance does not include findings (reasons in a verdict) that come later, such as
+    another loss in the same bucket, or a tier that lacks records later."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -149,8 +149,8 @@ def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
 
 
 def test_another_difference_of_the_same_words_is_not_covered() -> None:
-    """If a person accepts a finding "short by 2", a later finding "short by 2" about other records
-    is not accepted."""
+    """If a person accepts the finding "short by 2" (two records are missing), a later finding
+    "short by 2" about other records does not count as accepted."""
     short = said(3, None)
     assert bucket(accepted(short)).is_accepted
     acceptance = acceptances.acceptances([bucket(short)], SIGNED)
@@ -182,8 +182,9 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """An acceptance of lines in doubt applies only to the lines that were in doubt at that time. It
-    does not apply to lines that become doubtful later for the same reason."""
+    """Lines are in doubt if two agents of a host may both have delivered them. An acceptance of
+    such lines applies only to the lines that were in doubt at that time. It does not apply to lines
+    that become doubtful later for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
@@ -378,8 +379,8 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
 
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
-    """If a message of a retired place (a tier of one cluster, or an output) is missing, the verdict
-    is not worse, and only has a remark."""
+    """If a message of a retired place (a tier of one cluster, or an output) is missing, the bucket
+    can still be complete, and its verdict only gets a remark."""
     holed = [*said(5, 5), delta(OLD, 0, 3)]
     assert bucket(holed).status is Status.UNKNOWN
     found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
@@ -395,8 +396,9 @@ def _broken(message: Delta) -> Delta:
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
     """A chain of counts is broken if a count contains the number of an earlier message that is
-    missing. A broken chain of a retired place (a tier of one cluster, or an output) leads only to a
-    remark. A broken chain of an agent leads to a doubt in every cluster."""
+    missing. A broken chain of a retired place (a tier of one cluster, or an output) only adds a
+    remark to the verdict. A broken chain of an agent makes the bucket unknown, even if the agent's
+    cluster is retired."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -513,8 +515,8 @@ def test_an_output_below_a_retired_one_counts() -> None:
 
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
-    """A text that does not name a place (a tier of one cluster, or an output) is refused. A single
-    slash names neither an output nor the whole tier."""
+    """In a list of retired places, a text that does not name a place (a tier of one cluster, or an
+    output) is refused. A single slash names neither an output nor the whole tier."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 

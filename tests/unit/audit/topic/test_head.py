@@ -64,7 +64,7 @@ def test_other_values_have_no_sort(value: bytes) -> None:
 
 def test_bytes_that_name_no_tier_have_no_sort() -> None:
     """Any program may write to the audit topic. If a message names a tier that does not exist, the
-    reader finds no tier in it."""
+    reader returns no tier for this message."""
     value = bytearray(value_of(DELTA, Tier.AGENT))
     value[11] = 0x7F
     assert sort_of(bytes(value)) is None

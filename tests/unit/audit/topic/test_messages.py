@@ -77,15 +77,16 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 
 @given(st.one_of(deltas, announcements))
 def test_announcements_are_found_among_other_messages(message: Message) -> None:
-    """A reader that wants only announcements gets the announcements, and gets nothing for other
-    messages."""
+    """An announcement is an agent's message that it has found a file. A reader that wants only
+    announcements gets the announcements, and gets None for every other message."""
     wanted = message if isinstance(message, Announcement) else None
     assert messages.announcement_in(messages.encode(message)) == wanted
 
 
 def test_a_damaged_announcement_is_refused() -> None:
-    """Bytes that are not a message do not count as an announcement. An announcement whose last
-    bytes are missing is an error."""
+    """A reader that wants only announcements (an agent's messages about the files that it has
+    found) ignores bytes that are not a message. An announcement whose last bytes are missing is an
+    error."""
     assert messages.announcement_in(b"hello, audit") is None
     source = Source("main", "", "logs", "")
     header = messages.encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, source))[:10]
@@ -133,8 +134,9 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
 
 
 def test_an_announcement_of_before_births_tells_none() -> None:
-    """An announcement in an old schema has no birth time of the file. It can still be read, and the
-    audit identifies the file by the file's first bytes."""
+    """An announcement (an agent's message that it has found a file) in an old schema has no birth
+    time of the file. It can still be read, and the audit identifies the file by the file's first
+    bytes."""
     source = Source("dc1", "cid", "logs", "tid")
     said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
     _, record = single_object.decode(messages.encode(said))

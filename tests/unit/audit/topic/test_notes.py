@@ -1,4 +1,5 @@
-"""Notes: messages that change no verdict."""
+"""Notes are messages on the audit topic that only inform people, for example about an agent's
+backlog, a topic's retention or a load. They change no verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ NOTE = Note(KIND, "7", "app1", "dc1", 1, 9, 1_000, body_of(Backlog((TOPIC,), 2, 
 
 
 def test_a_note_is_read_as_it_was_sent() -> None:
-    """Both decoders give the note back, with its topics and files."""
+    """The generic decoder and the fast decoder of audit messages both return a note as it was
+    encoded, with all topics and files in it."""
     for decode in (messages.decode, usual_messages.decode):
         assert decode(messages.encode(NOTE)) == NOTE
     assert backlog_of(NOTE) == Backlog((TOPIC,), 2, 70)
@@ -45,8 +47,9 @@ def test_a_note_is_read_as_it_was_sent() -> None:
 
 @promise("6 newer version")
 def test_an_older_collector_takes_a_note_for_no_message() -> None:
-    """A note has no Avro schema, so a collector that does not know notes refuses it, instead of
-    calling every bucket unknown."""
+    """A note has no Avro schema, so a collector of a version without notes refuses the note as
+    damaged. It does not take the note for a message with an unknown schema, which would make every
+    bucket unknown."""
     with pytest.raises(single_object.MessageInvalid) as caught:
         single_object.decode(encode(NOTE))
     assert not isinstance(caught.value, single_object.UnknownFingerprint)
@@ -69,8 +72,8 @@ def test_an_older_collector_takes_a_note_for_no_message() -> None:
     ],
 )
 def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
-    """Neither a damaged note nor one that is too long changes anything but the count of refused
-    records."""
+    """A damaged note, or a note that is too long, is refused. The ledger only counts it as a
+    refused message."""
     with pytest.raises(MessageRefused) as caught:
         messages.decode(value)
     assert not isinstance(caught.value, SchemaUnknown)
@@ -80,8 +83,8 @@ def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
 
 
 def test_what_a_note_does_not_tell_is_not_known() -> None:
-    """Fields that are missing or of another kind are left out, so notes of other versions can be
-    read."""
+    """If a field of a note is missing or has another type, the reader leaves this field out. So
+    notes of other versions can be read."""
     body = {"topics": [{"topic": "logs", "unread": -4, "loss": "soon", "files": [{}, 3]}, {}, 7]}
     assert backlog_of(replace(NOTE, body=body)) == Backlog((TopicBacklog("logs"),))
     assert backlog_of(replace(NOTE, body={"topics": 3, "more": []})) == Backlog()
@@ -90,7 +93,8 @@ def test_what_a_note_does_not_tell_is_not_known() -> None:
 
 
 def test_a_note_names_what_is_lost_first_and_is_small() -> None:
-    """Of many topics, the note names those with the least time, and sums up the others."""
+    """If an agent has a backlog in many topics, its note lists the topics whose unread bytes will
+    be lost first, and only the sums of the other topics. So the note stays small."""
     path = "/" + "d" * 5_000 + "/file.log"
     files = tuple(FileBacklog(path, 1, 5, 6) for _ in range(9))
     many = [TopicBacklog(f"t{n:03}", n, 0, 50, 1_000 - n, files) for n in range(100)]
@@ -112,8 +116,9 @@ def test_a_note_names_what_is_lost_first_and_is_small() -> None:
 
 
 def test_the_ledger_keeps_the_newest_note_in_any_order() -> None:
-    """Of the notes of a sender, the one with the greatest epoch, number and time stays. A kind that
-    this version does not know is left out."""
+    """For each sender and kind of note, the ledger keeps only the newest note, in whatever order
+    the notes arrive. The newest note is the one with the highest epoch. Notes of the same epoch are
+    compared by number, and then by time. The ledger ignores a note of an unknown kind."""
     newer = [
         replace(NOTE, time_ms=1_001),
         replace(NOTE, number=10, time_ms=5),
@@ -146,13 +151,14 @@ def test_the_ledger_keeps_the_newest_note_in_any_order() -> None:
 def test_a_retention_is_known_if_only_time_decides(
     settings: dict[str, str], ms: int | None
 ) -> None:
-    """If size or a group decides too, nobody knows when records expire, and the note says
-    nothing."""
+    """If a topic's retention depends not only on time, but also on size, on compaction or on a
+    consumer group, nobody knows when records will expire. The note then gives no time for the
+    topic."""
     assert known_ms(settings) == ms
 
 
 def test_retentions_are_read_as_they_were_sent() -> None:
-    """A note has the topics that expire first."""
+    """A note about retention has a bounded number of topics: those whose records expire first."""
     found = {Source("dc1", "cid", f"t{n}", "tid"): 1_000 + n for n in range(RETENTIONS_MAX + 3)}
     note = replace(NOTE, kind="retention", body=json.loads(json.dumps(retention_body(found))))
     assert retention_of(note) == {x: ms for x, ms in found.items() if ms < 1_000 + RETENTIONS_MAX}
@@ -164,8 +170,8 @@ def _load(number: int) -> Note:
 
 
 def test_the_newest_loads_are_kept_in_any_order() -> None:
-    """Of each output and topic, the ledger keeps as many loads as the page shows, and each of them
-    once, even if the loader tells it again."""
+    """For each output and topic, the ledger keeps only the newest loads, as many as the page shows.
+    It keeps each load once, even if the loader reports the load again."""
     values = [encode(_load(number)) for number in range(1, 2 * KEPT + 3)]
     for order in (values, values[::-1], [*values, *values]):
         ledger = Ledger()
@@ -175,7 +181,7 @@ def test_the_newest_loads_are_kept_in_any_order() -> None:
 
 
 def test_a_load_is_read_as_it_was_told() -> None:
-    """What another version does not tell is not known, and never 0."""
+    """If a note of another version lacks a value of the load, this value is unknown, and not 0."""
     assert load_of(_load(7)) == Load(7, LOGS, 1.5, 10, 9, 1, 2, 300)
     names = ["dc1", "cid", "logs", "logs-id"]
     less = replace(_load(7), body={"source": names, "rows": -1, "files": True, "seconds": "3"})
@@ -186,13 +192,13 @@ def test_a_load_is_read_as_it_was_told() -> None:
 
 @pytest.mark.parametrize("producer", ["9" * 200, "007", "٣", "", "-1"])
 def test_a_producer_that_is_no_agent_has_no_backlog(producer: str) -> None:
-    """Only the id of an agent, as agents write it, names an agent's unsafe bytes."""
+    """The ledger uses a note about a backlog only if the note's producer is an agent's id, in the
+    form in which agents write their ids."""
     assert backlogs([replace(NOTE, producer=producer), NOTE]) == {7: (NOTE, backlog_of(NOTE))}
 
 
 def test_old_notes_are_deleted() -> None:
-    """Notes that are older than what the store keeps are deleted, also those of senders that nobody
-    knows."""
+    """When the store deletes old data, it deletes old notes too, even those of unknown senders."""
     ledger = Ledger()
     newer = replace(NOTE, producer="8", time_ms=2_000)
     ledger.take([encode(NOTE), encode(newer)])

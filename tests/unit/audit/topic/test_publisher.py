@@ -1,5 +1,5 @@
-"""Tests how a program publishes its outbox, and how it finds its own newest message on the audit
-topic."""
+"""Tests how a program publishes its outbox (its stored audit messages that are not yet on the audit
+topic), and how it finds its own newest message on the audit topic."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published(
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
-    """No batch is larger than the default limit of a topic (`max.message.bytes`)."""
+    """However many bytes the messages of the outbox have together, the publisher sends no batch
+    that is larger than the default limit of a topic (`max.message.bytes`)."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
     assert _publisher(cluster, outbox).flush(10)
     assert len(cluster.log(PARTITION).batches) == 3
@@ -102,8 +103,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When the broker refuses a batch, the publisher also takes back the later batches. Its next
-    attempt sends all these batches in order."""
+    """When the broker refuses a batch, the publisher takes back this batch and all later ones, so
+    that it loses none of them. Its next attempt sends them all in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))

@@ -1,4 +1,5 @@
-"""Finds lines with a text in a site that is in memory."""
+"""Tests the search for all lines of a host that contain a given text, in a site that is in
+memory."""
 
 from __future__ import annotations
 
@@ -57,8 +58,8 @@ def on_host(world: LineWorld, path: Path, data: bytes, position: int) -> None:
 
 
 def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
-    """The search finds a line for each record of the host with the text, whatever other hosts
-    wrote, and follows the line through all tiers."""
+    """For each record of the host that contains the text, the search finds the line, whatever other
+    hosts wrote, and tells for every tier whether the tier has the line."""
     world.append(batch(LINES, agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     world.load((0, LINES[0]), (16, LINES[1]), (32, LINES[2]), offset=3)
@@ -93,8 +94,9 @@ def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -
 
 
 def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) -> None:
-    """The search finds the record of a line in the host's file by its position, even if the
-    record's value does not have the text in the same form as the file."""
+    """If a line of the host's file contains the text, the search finds the line's record by the
+    line's position in the file, even if the record's value does not have the text in the same form
+    as the file."""
     world.append(batch([b"0", b"1"], first=0))
     on_host(world, tmp_path / "app.log", b"a\nb\n", position=4)
     found = find.find(world.site(clusters=("dc1",)), question("b"))
@@ -103,8 +105,8 @@ def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) ->
 
 
 def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> None:
-    """A file that an option names is searched even on a machine without an agent. Its lines belong
-    to the file ids that the path has had."""
+    """A file that an option names is searched even on a machine without an agent. The search looks
+    for each line of the file under every file id that the path has had."""
     log = tmp_path / "app.log"
     world.announce(file=4, path=str(log))
     world.append(batch([b"0", b"1"], file=4))
@@ -117,8 +119,8 @@ def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> Non
 
 
 def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
-    """Lines of the file from before the time span do not count as missing, whether or not the span
-    has later records of the file."""
+    """Lines of the host's file that were written before the searched span of time do not count as
+    missing, whether or not the span has later records of the file."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     on_host(world, tmp_path / "app.log", LINES[0] + b"\n", position=16)
     assert find.find(world.site(clusters=("dc1",)), question("order 1")).count == 0
@@ -195,7 +197,8 @@ def test_the_output_is_bounded(world: LineWorld) -> None:
 def test_a_text_of_too_many_lines_is_refused(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search stores a bounded number of lines. It refuses a text that more lines have."""
+    """The search stores a bounded number of lines. If more lines have the text, the search ends
+    with an error."""
     monkeypatch.setattr(find, "HITS_MAX", 2)
     world.append(batch(LINES))
     assert find.find(world.site(), question("shipped")).count == 2
@@ -212,7 +215,7 @@ def test_records_sent_again_are_one_line(world: LineWorld) -> None:
 
 def test_batches_of_other_agents_are_not_unpacked() -> None:
     """If one batch shows that a producer belongs to another agent, the search skips the producer's
-    further batches by their headers, and does not even notice if they are damaged."""
+    further batches by their headers, and does not even notice if these batches are damaged."""
     search = LogSearch([AGENT], text=b"order")
     mine, other = batch(LINES, producer_id=1), batch(LINES, agent=OTHER_AGENT, producer_id=2)
     for each, count in ((mine, 3), (other, 0), (mine, 3)):
@@ -240,7 +243,7 @@ def test_batches_without_producer_id_are_always_looked_at() -> None:
 
 
 def test_a_host_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """A host without agents is refused with a sentence."""
+    """The search refuses a host of which no agent has announced a file, with a sentence."""
     asked = FindQuestion("x", "nobody", 0, NOW_MS)
     with pytest.raises(UsageError, match="No agent of nobody has announced a file"):
         find.find(world.site(), asked)

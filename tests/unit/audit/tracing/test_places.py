@@ -17,21 +17,21 @@ from skidway.errors import UsageError
     ],
 )
 def test_a_byte_of_a_file(text: str, place: FilePlace) -> None:
-    """A place in a file consists of a host, a path or file id, and a byte. A path may have
-    colons."""
+    """A line may be named by a place in a file: a host, a path or file id, and a byte
+    (HOST:FILE:BYTE). The path may have colons."""
     assert file_place(text) == place
 
 
 @pytest.mark.parametrize("text", ["web7", "web7:/a", ":/a:5", "web7:/a:x", "web7::5"])
 def test_no_byte_of_a_file(text: str) -> None:
-    """Other texts are refused."""
+    """A text that does not have the form HOST:FILE:BYTE is refused."""
     with pytest.raises(UsageError, match="is not HOST:FILE:BYTE"):
         file_place(text)
 
 
 def test_the_columns_of_a_row() -> None:
-    """The loader's columns of a row name its line. They may be given as text or as JSON, and may
-    contain the file id, host and path, or partition and offset."""
+    """The columns that the loader adds to a row name the row's line. They may be given as text or
+    as JSON, and may contain the file id, host and path, or partition and offset."""
     by_origin = FilePlace(9, None, None, 3, 7)
     assert row_place("_agent=7, _file_id=3,_offset=9", None) == by_origin
     assert row_place('{"_agent": 7, "_file_id": 3, "_offset": 9, "x": null}', None) == by_origin
@@ -47,7 +47,8 @@ def test_columns_that_name_no_line(text: str) -> None:
 
 
 def test_a_record_needs_all_three() -> None:
-    """A record needs topic, partition and offset."""
+    """A person who names a line by its record must give all three of the record's topic, partition
+    and offset."""
     assert record_place("t", 0, 5) == RecordPlace("t", 0, 5)
     for some in ((None, 0, 5), ("t", None, 5), ("t", 0, None), ("t", -1, 5)):
         with pytest.raises(UsageError):

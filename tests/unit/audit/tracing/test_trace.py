@@ -1,4 +1,5 @@
-"""Follows one line through all tiers of a site that is in memory."""
+"""Tests the search for one line, which tells for every tier of the site whether the tier has the
+line. The site is in memory."""
 
 from __future__ import annotations
 
@@ -77,8 +78,8 @@ def test_a_line_that_every_tier_has(world: LineWorld) -> None:
 
 
 def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> None:
-    """The story (the fate of the line in each tier) is the same whether the line is named by host,
-    path and byte, by topic, partition and offset, or by a row's file id and first byte."""
+    """The result (what happened to the line in each tier) is the same whether the line is named by
+    host, path and byte, by topic, partition and offset, or by a row's file id and first byte."""
     world.append(batch(LINES))
     world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=0)
     story = traced(world)
@@ -88,8 +89,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
-    """Records with event times long before their file's announcement are found, although the search
-    begins with newer records."""
+    """Records with event times long before their file's announcement (the message that the agent
+    has found the file) are found, although the search begins with newer records."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
@@ -159,8 +160,8 @@ def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
 
 
 def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
-    """If a line comes after the agent's position, the agent has not delivered it yet. On the host,
-    the result shows the line's text."""
+    """If a line comes after the agent's position in the file, the agent has not delivered the line
+    yet. If the command runs on the host, the result shows the line's text."""
     log = tmp_path / "app.log"
     log.write_bytes(b"\n".join(LINES) + b"\n")
     inode = log.stat().st_ino
@@ -172,9 +173,9 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
-    """After a rotation, a path names every file that has had it, the newest first. On the host, a
-    path names only the file that has it now; a person can name the other files by their file
-    ids."""
+    """After a rotation, a path names every file that has had this path, the newest first. If the
+    command runs on the host, a path names only the file that has this path now. A person can name
+    the other files by their file ids."""
     world.announce(file=4)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
@@ -191,8 +192,8 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
 
 
 def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
-    """If the site has a tier that the command was not told how to reach, the command does not say
-    that every tier has the line."""
+    """If no option says how the command reaches one of the site's tiers, the state of the line in
+    this tier is unknown. The command then does not say that every tier has the line."""
     world.append(batch(LINES))
     site = world.site(clusters=("dc1",), tiers=("broker", "mirror", "hdfs"))
     (story,) = trace.trace_file(site, SECOND, None, None)
@@ -224,8 +225,8 @@ def test_rows_that_are_there_twice_are_told(world: LineWorld) -> None:
 
 
 def test_a_file_that_nobody_announced_is_refused(world: LineWorld) -> None:
-    """A path that no agent of the host has announced, and an offset that no log has, are refused
-    with a sentence."""
+    """A path of which no agent of the host has announced a file, and an offset that no log has, are
+    refused with a sentence."""
     with pytest.raises(UsageError, match="No agent has announced web1:/other"):
         traced(world, FilePlace(0, HOST, "/other"))
     with pytest.raises(UsageError, match="logs-0 is empty"):

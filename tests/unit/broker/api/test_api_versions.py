@@ -27,7 +27,8 @@ UNKNOWN = st.integers(-(1 << 15), -1) | st.integers(4, (1 << 15) - 1)
 
 
 class World:
-    """A stand-in for those parts of the broker and of its loop that the handler needs."""
+    """A stand-in for those parts of the broker and of its loop that the handler of ApiVersions
+    requests needs."""
 
     def __init__(self) -> None:
         ranges = registry.ranges()

@@ -24,7 +24,7 @@ BATCH_BYTES = len(batch())
 
 
 class Exchange:
-    """Counts its answers."""
+    """A stand-in for a Fetch request that waits for its answer. Counts the answers that it gets."""
 
     correlation_id, version = 1, 11
 

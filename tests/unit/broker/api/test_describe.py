@@ -45,8 +45,9 @@ def test_every_setting_that_kafka_has_is_shown() -> None:
 
 
 def test_synonyms_say_what_would_count_without_the_first() -> None:
-    """The synonyms of a setting are all its possible values. They are listed in the order in which
-    they apply: the topic's value, the value in the broker's configuration, the default."""
+    """The synonyms of a topic's setting, in the answer to DescribeConfigs, are the values that it
+    has at different places. They are listed in the order in which they apply: the topic's value,
+    the value in the broker's configuration, the default."""
     settings = BrokerSettings(retention_hours=5)
     shown = row(describe_topic(settings, {"retention.ms": "77"}), "retention.ms")
     assert (shown.value, shown.config_source) == ("77", ConfigSource.TOPIC_CONFIG)

@@ -46,7 +46,7 @@ TURNS_MAX = 100
 
 
 class Answers:
-    """A stand-in for the broker's loop. It keeps the answers that an exchange sends."""
+    """A stand-in for the broker's loop. It keeps the answers that the handler sends."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -56,8 +56,8 @@ class Answers:
 
 
 class World:
-    """A stand-in for those parts of a broker that the handler needs. Tests replace its catalog and
-    its set of stopped partitions."""
+    """A stand-in for those parts of a broker that the handler of Metadata requests needs. Tests
+    replace its catalog and its set of stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
@@ -133,9 +133,10 @@ def requests(draw: st.DrawFn) -> tuple[bytes, int]:
 def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
-    """An answer with the cache equals the answer without it byte for byte, in every version and for
-    any topics. It does not matter what has changed before the request or since the previous
-    request. A missing topic is created as often as without the cache."""
+    """An answer that is made with the cache equals, byte for byte, the answer that is made without
+    the cache, in every version and for any topics. It does not matter what has changed before the
+    request or since the previous request. A missing topic is created as often as without the
+    cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):

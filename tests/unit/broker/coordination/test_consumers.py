@@ -25,12 +25,14 @@ def test_there_and_back(offset: int, metadata: str, epoch: int) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"-1", b"x", b"1 x", b"1 {", b'1 {"leader_epoch":"x"}'])
 def test_what_is_no_offset_is_refused(data: bytes) -> None:
-    """A node that does not contain an offset is refused, and the error names the node's path."""
+    """If the ZooKeeper node of a committed offset does not contain an offset, the broker refuses to
+    read it, and the error names the node's path."""
     with pytest.raises(DocumentRefused, match="/some/path"):
         consumers.read_offset("/some/path", data, 0)
 
 
 @pytest.mark.parametrize(("name", "number"), [("0", 0), ("17", 17), ("x", None), ("-1", None)])
 def test_partitions_are_numbers(name: str, number: int | None) -> None:
-    """A child node is skipped if its name is not a partition number."""
+    """Below the node of a group's topic, each node with a partition's number as its name has an
+    offset. The broker skips nodes with other names."""
     assert consumers.partition_number(name) == number

@@ -46,7 +46,7 @@ def test_kafkas_own_documents_are_read() -> None:
     [b"", b"null", b"[]", b"{}", b"\xff", b'{"partitions":{"x":[1]}}', b'{"partitions":{"0":7}}'],
 )
 def test_damaged_documents_are_refused_by_path(data: bytes) -> None:
-    """If the node of a topic does not contain a valid topic document, the node is refused, and the
-    error names the node's path."""
+    """If the ZooKeeper node of a topic does not contain a valid topic document, the broker refuses
+    to read it, and the error names the node's path."""
     with pytest.raises(DocumentRefused, match="/brokers/topics/t"):
         documents.read_topic("/brokers/topics/t", data)

@@ -101,7 +101,7 @@ def test_only_what_changed_is_read_again() -> None:
 @pytest.mark.parametrize("error", [ConnectionLoss(), RetryFailedError("too many attempts")])
 def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     """If a node has changed, the broker remembers this until it has read the node, because a watch
-    fires only once. If the first attempt to read fails, it tries again."""
+    fires only once. If the first attempt to read the node fails, the broker tries again."""
     world = World()
     world.catalog()
     world.nodes.put(STATE, documents.state(PartitionState(1, 4, (1,))))

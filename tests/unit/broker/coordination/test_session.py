@@ -104,8 +104,9 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """If a topic was deleted and created again, a call with the id of the deleted topic fails with
-    TopicGone and does not change the new topic."""
+    """If a topic was deleted and created again, a late call for the old topic does not change the
+    new topic. A call that would mark the topic for deletion, or make this broker the leader of its
+    partitions, fails with TopicGone if it has the id of the old topic."""
     tree: Any = Nodes(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.content)
     with pytest.raises(store.TopicGone):

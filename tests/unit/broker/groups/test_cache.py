@@ -13,8 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache answers for a group only after all offsets of the group were read. A single commit
-    is not enough."""
+    """The cache has the committed offsets of groups. It answers for a group only after all offsets
+    of the group were read from ZooKeeper. A single commit of the group is not enough."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
@@ -49,9 +49,10 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The metadata of commits counts towards the limit of the cache, even if it comes only with a
-    later commit of an offset. A few offsets with much metadata need as much memory as many offsets
-    without metadata. When an offset is replaced, its size is subtracted."""
+    """The metadata of commits counts towards the limit of the cache, even if the first commit of an
+    offset has no metadata and a later commit has some. A few offsets with much metadata need as
+    much memory as many offsets without metadata. When an offset is replaced, its size is
+    subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

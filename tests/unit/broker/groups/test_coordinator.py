@@ -198,8 +198,8 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
 
 
 def test_what_a_commit_without_answer_came_to_is_read() -> None:
-    """If ZooKeeper did not answer a commit, it is not known whether the commit was stored.
-    Therefore the coordinator reads the group's offsets again."""
+    """If ZooKeeper did not answer when the coordinator wrote a commit, it is not known whether the
+    commit was stored. Therefore the coordinator reads the group's offsets again."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -222,8 +222,8 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """A commit with a generation gets ILLEGAL_GENERATION if the group does not exist. The group may
-    have expired long ago, together with its offsets."""
+    """A commit that names a generation gets ILLEGAL_GENERATION if the group does not exist, for
+    example because the group has expired long ago, together with its offsets."""
     world = World()
     world.loaded()
     world.commit("m", 3)

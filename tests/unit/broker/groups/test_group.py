@@ -43,8 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Joins the group and returns the answer. If there is no answer at once, lets the group
-        check its deadlines first."""
+        """Sends the JoinGroup request `token` and returns its answer. If the group does not answer
+        at once, lets it check its deadlines first, so that a rebalance that is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -329,8 +329,8 @@ def test_an_administrator_takes_a_static_member_out() -> None:
     ],
 )
 def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
-    """A join that is not allowed gets the same error code as in Kafka, and does not disturb the
-    group."""
+    """A JoinGroup request that is not allowed gets the same error code as in Kafka, and changes
+    nothing for the members of the group."""
     world = World()
     world.stable()
     said = world.join("b", **more)["b"]
@@ -414,6 +414,7 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     ],
 )
 def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
-    """The group refuses names that are too long. They would be in the group's answers to its
-    members, and a connection is closed if its answer cannot be encoded."""
+    """The group refuses names that are too long. The names would be in the group's answers to its
+    members. An answer with a name that is too long cannot be encoded, and the connection would be
+    closed."""
     assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

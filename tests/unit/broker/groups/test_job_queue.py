@@ -39,7 +39,7 @@ class World:
         self.told: list[SkidwayError | None] = []
 
     def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
-        """Notes the job and does not run it."""
+        """Keeps the job, which a test runs later."""
         seen: list[Job] = []
 
         class Spy:
@@ -131,7 +131,8 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
     waited_most = 0
 
     def happen(until: float) -> None:
-        """Runs timers and answers in the order of their times."""
+        """Runs the timers and the answers of ZooKeeper that are due up to the time `until`, in the
+        order of their times."""
         while True:
             while world.timers:
                 delay_ms, action = world.timers.pop()
@@ -173,8 +174,9 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """If ZooKeeper does not answer, every request in the job gets the error: commits, stores,
-    loads, reads and counts. The next job asks ZooKeeper again."""
+    """If ZooKeeper does not answer, every request in the job gets the error: commits of offsets,
+    writes and reads of a group's record, reads of a group's offsets, and counts of a group's
+    members in ZooKeeper. The next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)

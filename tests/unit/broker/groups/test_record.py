@@ -55,6 +55,7 @@ def test_a_large_group_is_stored_without_its_members() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_group_is_refused(content: bytes) -> None:
-    """A node that does not contain a group is refused, and the error names the node's path."""
+    """If the ZooKeeper node of a group does not contain a group, the broker refuses to read it, and
+    the error names the node's path."""
     with pytest.raises(RecordRefused, match="/consumers/g/group"):
         decode("/consumers/g/group", content)

@@ -55,9 +55,9 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 
 def test_a_group_with_members_is_kept() -> None:
-    """Offsets of a group with members do not expire. Members that are registered in ZooKeeper are
-    alive. If only the group's stored record has members, the broker loads the group, and then finds
-    out whether these members are alive."""
+    """Offsets of a group with members do not expire. Members that are registered in ZooKeeper count
+    as alive. If no member is registered, but the group's stored record has members, the broker
+    loads the group, and then finds out whether these members are alive."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",
@@ -69,8 +69,9 @@ def test_a_group_with_members_is_kept() -> None:
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
     """When the broker finds a group empty for the first time, it marks the group with the present
-    time, and the offsets expire later. If consumers of the group have since registered in ZooKeeper
-    and left again, the broker marks the group with a new time."""
+    time, and deletes no offsets yet. They expire when the retention time has passed since the
+    marked time. If consumers of the group have since registered in ZooKeeper and left again, the
+    broker marks the group with a new time."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)

@@ -101,8 +101,8 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
     """A waybill is the file with which a directory is handed over. Only a broker that leads the
-    partition in a later epoch than that in the waybill completes an interrupted take-over. Other
-    brokers refuse the directory."""
+    partition in a later epoch than the epoch in the waybill completes an interrupted take-over.
+    Other brokers refuse the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")
@@ -113,8 +113,8 @@ def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move:
 
 def test_a_hand_over_does_not_use_the_waybill_of_an_earlier_move(move: Move) -> None:
     """A waybill is the file with which a directory is handed over. If a hand-over is killed after
-    it renamed the directory, and the operator runs it again, it writes a new waybill. It does not
-    use an old waybill that an interrupted take-over left in the directory."""
+    it renamed the directory, and the operator runs the hand-over again, the hand-over writes a new
+    waybill. It does not use an old waybill that an interrupted take-over left in the directory."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")

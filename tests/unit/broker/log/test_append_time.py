@@ -63,7 +63,7 @@ def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
 
 
 def test_event_times_are_not_bounded_where_they_do_not_count() -> None:
-    """With LogAppendTime, the limits message.timestamp.*.max.ms are ignored. As in Kafka, they are
-    valid only for CreateTime."""
+    """With LogAppendTime, the limits message.timestamp.*.max.ms are ignored. As in Kafka, these
+    limits apply only to CreateTime."""
     assert LogConfig(timestamp_after_max_ms=1).bounds_timestamps
     assert not LogConfig(timestamp_after_max_ms=1, append_time=True).bounds_timestamps

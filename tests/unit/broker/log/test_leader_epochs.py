@@ -63,8 +63,9 @@ def test_both_ends_are_cut() -> None:
     [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\n1\nx 0\n", b"0\n2\n3 0\n2 9\n", b"0\n1\n\xff\n"],
 )
 def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
-    """A damaged epoch file counts as missing. It does not stop the broker, because the broker can
-    find the epochs in the log again."""
+    """A damaged epoch file (leader-epoch-checkpoint, with the start offset of each leader epoch)
+    counts as missing. It does not stop the broker, because the broker can find the epochs in the
+    log again."""
     assert read(tmp_path) is None
     (tmp_path / names.LEADER_EPOCHS).write_bytes(content)
     assert read(tmp_path) is None

@@ -70,8 +70,8 @@ def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
 
 
 def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
-    """Each log directory has its own lock and its own directory id. A directory of another broker
-    is refused."""
+    """Each log directory has its own lock and its own directory id. A broker refuses a directory
+    that belongs to another broker."""
     paths = (tmp_path / "a", tmp_path / "b")
     world = World(*paths)
     world.logs.claim(1, "cluster")

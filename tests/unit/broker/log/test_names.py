@@ -16,8 +16,8 @@ def test_legal_topics(name: str) -> None:
     "name", ["", ".", "..", "a/b", "../x", "a b", "ü", "x" * 250, "a\0b", "a\n"]
 )
 def test_illegal_topics(name: str) -> None:
-    """A topic name is refused with a reason if its path could lead out of the log directory, or if
-    Kafka refuses the name."""
+    """The broker refuses a topic name, with a reason, if a path with this name could lead out of
+    the log directory, or if Kafka refuses the name."""
     assert names.illegal_topic(name)
 
 

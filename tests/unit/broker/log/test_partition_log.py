@@ -160,7 +160,8 @@ def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
 
 def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
     """A read returns only whole batches, and not more bytes than the caller asked for. With
-    `at_least_one`, it returns the first batch even if this batch alone is larger."""
+    `at_least_one`, the read returns the first batch even if this batch alone is larger than the
+    limit."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500))
     for _ in range(50):
         append(log, sized(200))

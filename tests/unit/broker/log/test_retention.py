@@ -20,8 +20,9 @@ def decide(
     *ages_h: int, size: int = 100, flushed: int = 1 << 40, start: int = 0, held: int | None = None,
     **config: int,
 ) -> Expired:  # fmt: skip
-    """The decision of retention for segments of 10 records each. `ages_h` says, for each segment,
-    how many hours ago its last append was."""
+    """Returns what retention decides about segments of 10 records each. `ages_h` says, for each
+    segment, how many hours ago its last append was; `size` is its size in bytes. Records from the
+    offset `flushed` on are not flushed, and a group has not read the records from `held` on."""
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
         segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,

@@ -66,7 +66,8 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
 
 
 def claiming(times: list[int], largest: int) -> bytearray:
-    """Makes a batch whose header has a larger maximum time than its records."""
+    """Makes a batch of records with the given times, whose header claims the larger maximum time
+    `largest`."""
     honest = batch(*[b"v"] * len(times), timestamps=times)
     body = bytes(honest[HEADER_BYTES:])
     return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))
@@ -131,8 +132,9 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
-    """If the computed time of a record is larger than an int64, a look-up returns the largest
-    int64, because the protocol cannot transport a larger time."""
+    """If the time of a record (the batch's base time plus the record's own difference) is larger
+    than an int64, a look-up returns the largest int64, because the protocol cannot transport a
+    larger time."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1
     records = record(b"x", 1000, 0)

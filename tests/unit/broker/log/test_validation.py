@@ -25,8 +25,8 @@ def check(data: bytes | bytearray, largest: int = 10_000, version: int = 9) -> N
 
 
 def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
-    """A good batch with some bytes replaced. If `crc` is true, the batch's CRC is computed
-    again."""
+    """A good batch whose bytes from the position `at` on are replaced by `value`. If `crc` is true,
+    the batch's CRC is computed again."""
     data = batch(b"a", b"b", producer_id=1, epoch=0, sequence=0)
     data[at : at + len(value)] = value
     if crc:
@@ -36,7 +36,7 @@ def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
-    """Batches of every codec that stock producers send are accepted."""
+    """The broker accepts batches of every codec that stock producers use."""
     check(batch(b"a", b"b", codec=codec))
 
 
@@ -67,7 +67,7 @@ def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
     ],
 )
 def test_bad_batches_are_refused_by_kind(data: bytes, refusal: type[BatchRefused]) -> None:
-    """A bad batch is refused with the error that Kafka uses for the same fault."""
+    """The broker refuses a bad batch with the error that Kafka uses for the same fault."""
     with pytest.raises(refusal):
         check(data)
 
@@ -104,7 +104,7 @@ def window(limit: int) -> Callable[[int], None]:
 
 def test_event_times_are_bounded_only_where_configured() -> None:
     """A batch is refused if an event time is further before or after the broker's clock than the
-    configured limits. Other event times are accepted."""
+    configured limits allow. Other event times are accepted."""
     within = window(500)
     for good in (999_500, 1_000_000, 1_000_500):
         within(good)

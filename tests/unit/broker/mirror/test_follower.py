@@ -1,7 +1,8 @@
 """Tests how a mirror follows a partition of its source. The mirror records each gap, which is a
 range of missing offsets. It continues to copy only while the source provably has the same log. For
 this proof, the mirror fetches its own last batch from the source again, and compares the two
-batches."""
+batches. If they differ, the partition "stops": the mirror copies nothing more into it, and its
+status gives the reason."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def test_a_source_that_ends_below_us_has_lost_something() -> None:
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
     """If offsets are missing between batches of the source, the mirror appends the batches before
-    them, then records a gap, and then continues to copy."""
+    the missing offsets, then records a gap, and then continues to copy."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)
@@ -115,8 +116,8 @@ def test_a_hole_between_batches_is_named_where_it_is() -> None:
 
 
 def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
-    """If a batch of the source overlaps the mirror's end, the source has another log, and the
-    partition stops."""
+    """If a batch of the source begins before the mirror's end and ends after it, the source has
+    another log, and the partition stops."""
     follower = Follower(10, None)
     assert isinstance(follower.fetched([header(8, 5)]), Stop)
 
@@ -190,7 +191,8 @@ def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
 
 
 def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
-    """If the first batch of the source overlaps the mirror's end, the partition stops."""
+    """If the source's first batch begins before the mirror's end and ends after it, the source has
+    another log, and the partition stops."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(8, 6)]) == Unverifiable(10)
@@ -235,7 +237,7 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
     """If a batch of the source has a lower leader epoch than the batch before it, the partition
     stops. In one log, epochs never become lower, and the broker's recovery would refuse a log in
-    which they do."""
+    which an epoch is lower than the epoch before it."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)

@@ -90,7 +90,7 @@ def test_a_partition_that_is_stopped_tells_nothing(world: MirrorWorld) -> None:
     log = world.source.log("logs")
     log.batches, log.start, log.end = [], 0, 0
     log.append(9, salt=1000)
-    world.start()  # the restarted broker compares its last batch with the source's
+    world.start()  # the restarted broker compares its last batch with the source's batch
     world.source.committed.clear()
     world.follow()
     flush(world)

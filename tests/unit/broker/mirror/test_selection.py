@@ -36,8 +36,8 @@ def test_what_came_from_here_is_not_copied_back() -> None:
 
 
 def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
-    """A topic is refused, with a reason, if its mirror's name would exceed Kafka's limit of 249
-    characters."""
+    """A topic of the source is not mirrored, and the reason is given, if the name of its mirror
+    (cluster, dot, topic) would exceed Kafka's limit of 249 characters."""
     assert selection.name_refusal("dc1", "x" * 245) is None
     assert "250" in str(selection.name_refusal("dc1", "x" * 246))
 
@@ -64,12 +64,14 @@ def test_gaps_come_back_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("text", ["x", "0:1", "0:a-b:why", "0-1-2"])
 def test_what_is_no_gap_is_refused(text: str) -> None:
-    """A config value that cannot be read as gaps is refused with an error message."""
+    """If the config value that should contain gaps cannot be read as gaps, reading it raises an
+    error with a message."""
     assert gaps.refusal(text)
 
 
 def test_a_gap_is_named_once() -> None:
-    """If a gap is found again, or has grown, the config still contains it only once."""
+    """If the mirror finds a gap again, or the gap has grown, the topic's config still contains the
+    gap only once."""
     gap, grown, other = Gap(0, 1, 2, "expired"), Gap(0, 1, 5, "expired"), Gap(1, 1, 2, "expired")
     assert gaps.added([gap], gap) == [gap]
     assert gaps.added([gap, other], grown) == [other, grown]

@@ -1,5 +1,7 @@
 """One source is mirrored into the broker's logs, without a socket. The tests check what is copied,
-which gaps (missing offsets) are written down, and what stops a partition."""
+which gaps (missing offsets) are written down in the mirror topic's configs, and what stops a
+partition, so that nothing more is copied into it. The status is what `skidway mirror status`
+shows."""
 
 from __future__ import annotations
 
@@ -102,7 +104,8 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the name that the source's brokers report for their cluster differs from the name in the
     mirror's settings, nothing is mirrored. The agents announce their files under the name that the
-    brokers report, so nobody would find these announcements under the name in the settings."""
+    brokers report, so no program would find these announcements (messages about the files) under
+    the name in the settings."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -307,8 +310,8 @@ def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
 
 
 def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
-    """After a restart the mirror's last batch is compared with the source's. The batch is not
-    written a second time, and the mirror continues."""
+    """After a restart the mirror's last batch is compared with the source's batch at the same
+    offsets. The batch is not written a second time, and the mirror continues."""
     logs.start()
     fill(logs, 3)
     logs.round()
@@ -345,7 +348,7 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 ) -> None:
     """If the source lost records and got others before the mirror asked for the source's first and
     last offset, both offsets look right although the records differ. So the mirror's last batch is
-    compared with the source's, and the partition stops."""
+    compared with the source's batch at the same offsets, and the partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -365,8 +368,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
     logs: MirrorWorld,
 ) -> None:
-    """After every lost connection the mirror's last batch is compared with the source's, even if no
-    fetch was open when the connection ended."""
+    """After every lost connection the mirror's last batch is compared with the source's batch at
+    the same offsets, even if no fetch was open when the connection ended."""
     log = logs.source.log("logs")
     fill(logs, 1)
     logs.client.serve()
@@ -703,8 +706,8 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
 
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
-    """If the mirror's own log cannot be read, there is no batch to compare with the source's. The
-    mirror reports the log to the broker, and the broker stops the partition. The mirror copies
+    """If the mirror's own log cannot be read, there is no batch to compare with the source's batch.
+    The mirror reports the log to the broker, and the broker stops the partition. The mirror copies
     nothing into this log."""
     path = logs.local.replicas[HERE].log.segments[0].path
     data = bytearray(path.read_bytes())
@@ -718,7 +721,7 @@ def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorl
 
 def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
     """If the mirror's own retention has deleted the whole log, there is no batch to compare with
-    the source's. The mirror continues, and the status says that nothing could be compared."""
+    the source's batch. The mirror continues, and the status says that nothing could be compared."""
     log = logs.local.replicas[HERE].log
     log.roll(0)
     log.write()

@@ -12,7 +12,8 @@ from skidway.kafka.errors import FrameTooLarge
 
 
 class Socket:
-    """A fake socket, which returns its data in pieces of the given sizes."""
+    """A fake socket. Each receive returns the next piece of its data; the pieces have the given
+    sizes."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = data, sizes
@@ -30,7 +31,8 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """Receives each piece in a turn of its own, and returns all received frames."""
+    """Receives `data` in pieces of the given sizes, each in a turn of its own, and returns all
+    frames that were received."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:
@@ -155,8 +157,9 @@ def test_requests_held_back_are_kept() -> None:
 
 
 def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
-    """If more bytes are received when only some of the frames were handled, no frame is lost and
-    none is handled twice. This also holds for a frame of which only a part has arrived."""
+    """If more bytes are received while some of the frames that came before are not handled yet, no
+    frame is lost and none is handled twice. This also holds for a frame of which only a part has
+    arrived."""
     frames = [b"%d" % n * 50 for n in range(60)]
     sock = Socket(framed(*frames), [1003] * 20)
     inbound, arena, found = Inbound(1000), Arena(1 << 17), []

@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class Mistake(Exception):
-    """An exception that nothing in the program expects."""
+    """An exception that no code of the broker expects."""
 
 
 def mistake(*_: object, **__: object) -> Any:
@@ -71,7 +71,8 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Returns whether the broker stores a batch, which it does only if all its parts work."""
+    """Returns whether the broker stores a batch. It can do so only if all parts of the broker
+    work."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -79,8 +80,8 @@ def stored(client: CoreClient) -> bool:
 
 
 def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
-    """A timer or a posted call that raises is logged and counted, and the calls after it still
-    run."""
+    """If a timer or a posted call raises an exception, the broker logs and counts this, and the
+    calls after it still run."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))

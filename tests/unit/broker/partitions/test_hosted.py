@@ -168,8 +168,8 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """`flush_all` ends when all records are flushed, including records that were written while it
-    ran."""
+    """When the broker stops, it calls `flush_all`. This call ends when all records are flushed,
+    including records that were written while it ran."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)

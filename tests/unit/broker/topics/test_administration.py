@@ -39,8 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper session. Every request succeeds, but only when the test calls for its
-    answer."""
+    """A fake ZooKeeper session. Every request succeeds, but the answer comes only when the test
+    asks for it."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -125,8 +125,8 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """If a partition was led before and has no directory, its data is lost. So the partition is
-    stopped with this reason, and not created again."""
+    """If this broker already led a partition, and the partition has no directory now, its data is
+    lost. So the broker stops the partition, with this reason, and does not create it again."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -154,7 +154,8 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
     """A directory may be left from an earlier topic of the same name. If the deletion of the
-    earlier topic had begun, the directory is removed. Otherwise it is set aside."""
+    earlier topic had begun, the directory is removed. Otherwise it is set aside (renamed, with its
+    data)."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -165,8 +166,8 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
     """A log directory may be missing while a topic is deleted and created again. If the directory
-    then comes back with the old topic's partition, the old partition is set aside, and the new
-    topic's partition is served."""
+    then comes back with the old topic's partition, the old partition's directory is set aside
+    (renamed, with its data), and the new topic's partition is served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()
@@ -197,7 +198,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
     """If a topic is marked in ZooKeeper as deleted by another broker, its data is removed. If a
-    topic vanished from ZooKeeper without this mark, its data is set aside."""
+    topic vanished from ZooKeeper without this mark, its directories are renamed, and its data
+    stays."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -239,8 +241,8 @@ def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path)
 
 
 def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
-    """A catalog that was read before a topic was deleted and created again does not bring the
-    deleted topic back."""
+    """The catalog is what the broker has read from ZooKeeper. A catalog that was read before a
+    topic was deleted and created again does not bring the deleted topic back."""
     old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
     made(tmp_path, old.topic_id)
     world = World(tmp_path, catalog(old))
@@ -278,8 +280,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Partitions that are added to a topic are served, even if an older catalog, which lacks them,
-    is applied before ZooKeeper has answered."""
+    """Partitions that this broker adds to a topic are served, even if the broker applies an older
+    catalog (what it has read from ZooKeeper), which lacks them, before ZooKeeper has answered."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -321,8 +323,8 @@ def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -
 
 
 def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
-    """If the directory of a new partition already exists with unknown data, the partition is
-    refused, and the data stays."""
+    """If the directory of a new partition already exists with unknown data, the broker does not
+    serve the partition, and the data stays."""
     world = World(tmp_path, catalog())
     world.start()
     (tmp_path / "logs-0").mkdir()

@@ -174,8 +174,9 @@ def test_only_agents_seal() -> None:
 
 def test_a_name_is_new_to_a_topic_once() -> None:
     """The loader's feed from the audit topic may begin at an earlier message than the position that
-    a topic has stored. The topic ignores announcements before this position. So the names of closed
-    files, which the topic has dropped, do not come back."""
+    a topic has stored. For this topic, the loader ignores announcements before this position. So
+    the names (host and path) of closed files, which the loader has dropped for the topic, do not
+    come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))

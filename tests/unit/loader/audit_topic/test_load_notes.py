@@ -1,4 +1,5 @@
-"""What the loader tells people of each load, beside the counts that the audit compares."""
+"""The loader sends a note about each load to the audit topic, for people. The note is not part of
+the counts that the audit compares."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def told(loading: MemoryLoading) -> list[Load]:
 
 
 def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> None:
-    """After the counts of a load comes a note with its number, offsets, rows, files and bytes. A
-    run that loads nothing tells nothing."""
+    """After the counts of a load, the loader sends a note with the load's number, offsets, rows,
+    files and bytes. A run that loads nothing sends no note."""
     for count in (10, 25):
         loading.write(count)
         loading.run()

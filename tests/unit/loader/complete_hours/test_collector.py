@@ -85,8 +85,8 @@ def test_the_last_judgements_come_by_hour() -> None:
 
 def test_what_is_no_collector_is_named() -> None:
     """If nobody listens at the collector's address, the error says that the collector does not
-    answer. If another program answers at this address, the error says that the address is not a
-    collector's."""
+    answer. If another program than a collector answers at this address, the error says that the
+    address is not a collector's."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)

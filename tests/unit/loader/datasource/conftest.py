@@ -1,4 +1,4 @@
-"""Fixtures for queries of topics, which are kept in memory."""
+"""Fixtures for queries of topics that are in memory."""
 
 from __future__ import annotations
 

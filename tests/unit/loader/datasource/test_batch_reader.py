@@ -228,9 +228,9 @@ def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
 
 
 def test_only_the_named_columns_are_read(queried: Queried) -> None:
-    """A query that names its columns gets exactly these columns in the given order. If it names no
-    column of the schema, no value is decoded. It is an error if no topic has a named column, or if
-    the column's type in the topic cannot be converted to the type in the query."""
+    """A query that names its columns gets exactly these columns in the given order. If the query
+    names no column of the schema, no value is decoded. The query fails if it names a column that no
+    topic has, or if the column's type in the topic cannot be converted to the type in the query."""
     queried.send(record(1))
     wanted = StructType().add("_kafka_offset", "long").add("line", "string")
     assert queried.rows(wanted) == [{"_kafka_offset": 0, "line": line(1)}]
@@ -293,8 +293,8 @@ def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) ->
 
 def test_host_and_file_come_from_announcements(queried: Queried) -> None:
     """With the option `includeHostAndFile` each row has the host and path of its file, or null if
-    no announcement of the file is found. The audit topic is read only once; later queries read only
-    its new messages."""
+    the audit topic has no announcement of the file (an agent's message with host and path). The
+    audit topic is read only once; later queries read only its new messages."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.send(record(0), Record(file=2))
     asked = {"includeHostAndFile": "true"}

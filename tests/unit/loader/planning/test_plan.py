@@ -47,7 +47,8 @@ def test_expired_offsets_stop_the_partition() -> None:
 
 
 def test_a_partition_never_loaded_may_not_begin_late() -> None:
-    """Even the first load of a partition is refused if the log does not begin at offset 0."""
+    """If the log of a partition does not begin at offset 0, even the first load of the partition is
+    refused, because the expired records were never loaded."""
     assert plan.plan_partition("t", Bounds(0, 5, 9), None, []).refused
 
 
@@ -158,8 +159,8 @@ def test_partitions_are_cut_in_turn() -> None:
 
 
 def test_a_topic_made_again_is_refused() -> None:
-    """If a topic or cluster was deleted and created again under the same name, it is refused,
-    because its offsets belong to other records."""
+    """If a topic or cluster was deleted and created again under the same name, the loader refuses
+    to load the topic into the same output, because the offsets now belong to other records."""
     plan.check_identity(WHOLE, WHOLE.source)
     plan.check_identity(None, WHOLE.source)
     with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
@@ -278,9 +279,9 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """A load of a partition may stop at a record whose log file no agent has announced yet. The run
-    then makes no further load of this partition, because a further load would stop at the same
-    record."""
+    """A load of a partition may stop at a record whose log file no agent has announced yet (in a
+    message with the file's host and path). The run then makes no further load of this partition,
+    because a further load would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

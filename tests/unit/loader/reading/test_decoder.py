@@ -90,7 +90,8 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
 
 
 def test_each_schema_is_asked_for_once() -> None:
-    """Each schema id is looked up in the registry once, whether its schema is usable or not."""
+    """A decoder asks the registry only once for each schema id, whether it can use the id's schema
+    or not."""
     asked: list[int] = []
 
     class Counting(Registry):

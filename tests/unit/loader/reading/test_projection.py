@@ -92,7 +92,8 @@ def test_a_renamed_field_is_found_by_its_alias() -> None:
     ],
 )
 def test_types_are_promoted(written: object, read: object, value: object, expected: object) -> None:
-    """Types are promoted as in Avro's schema resolution."""
+    """If the reader's type of a field is wider than the writer's (such as long for int), values are
+    promoted to it as in Avro's schema resolution."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -192,7 +193,7 @@ def test_bytes_that_are_no_text_are_set_apart() -> None:
 
 def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
     """If the writer's schema lacks a field for which the reader's schema has no default, the
-    schemas are irreconcilable. The error names the field."""
+    schemas are irreconcilable: no row can be converted. The error names the field."""
     with pytest.raises(NotProjectable, match="no field level, which has no default"):
         Projection(record(LINE), record(LINE, field("level", "string")))
 

@@ -95,8 +95,8 @@ def test_the_loads_that_took_a_file_s_records(
 @promise("5 reload")
 def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore) -> None:
     """To reload records, the loader finds the first load that took one of these records. The reload
-    begins at the offsets at which the load before that load ended. It skips the gaps that later
-    loads have skipped."""
+    begins at the offsets at which the load before this first load ended. The reload skips the gaps
+    that later loads have skipped."""
     found = begun(store, part(6, 0, 10))
     assert found.before == LOADS[0]
     assert found.gaps[0] == (GAP,)

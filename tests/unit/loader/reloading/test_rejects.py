@@ -23,7 +23,9 @@ START = HOUR * layout.HOUR_MS
 
 
 def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
-    """A file with one rejected record of agent 1 in each of the given minutes of the hour."""
+    """A file of rejects that the load number `load` wrote. It has one rejected record of agent 1 in
+    each of the given minutes of the hour. Its name contains `first`, the offset at which it
+    begins."""
     columns = {
         "_agent": pa.array([1] * len(minutes), pa.int64()),
         "timestamp_ms": pa.array([START + at * BUCKET_MS + 5 for at in minutes], pa.int64()),
@@ -36,8 +38,8 @@ def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
 
 
 def counted(load: int, *minutes: int, removed: tuple[str, ...] = ()) -> Manifest:
-    """The manifest of a load that counted one reject for each given minute. A minute from 60 on
-    lies after the hour."""
+    """The manifest of a load that counted one reject for each given minute. A minute of 60 or more
+    is after the hour."""
     counts = [
         {"agent": 1, "bucket": START + at * BUCKET_MS, "rejects": count}
         for at, count in Counter(minutes).items()

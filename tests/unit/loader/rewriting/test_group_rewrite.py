@@ -159,7 +159,7 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
     """Files of one schema may also have columns for fields that only earlier schemas had. A
     compaction keeps these columns in the new file. Rows from files that lack such a column have
-    null in it."""
+    null in this column."""
     folder.add([1])
     folder.add([2])
     folder.carry("old@7")

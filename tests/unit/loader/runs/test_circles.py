@@ -119,7 +119,7 @@ def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, exp
     later get the same values as the rewritten rows."""
     loading.run()
     late = chain(1, 2, 3)
-    write(loading, late)  # the older schema wrote it, the newer loads it
+    write(loading, late)  # written in the older schema, and loaded with the newer schema
     loading.versions.append(schema(newest))
     outcome = loading.run()
     assert (outcome.rows, outcome.rejects, outcome.problems) == (1, 0, [])

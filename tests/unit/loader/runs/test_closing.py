@@ -26,8 +26,8 @@ FIRST, SECOND = (AGENT, 1), (AGENT, 2)
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """A topic with ten lines of a first file, which the agent has closed. A second file is
-    announced."""
+    """A topic with ten lines of a first file, which the agent has closed. The agent has also
+    announced a second file."""
     loading = MemoryLoading()
     loading.write(10)
     loading.say(
@@ -62,7 +62,7 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 def drop(loading: MemoryLoading) -> Tables:
     """Runs three loads. The first reads the message that the file was closed. The second reads the
-    seal that follows, which is the agent's message that all lines up to a time are acknowledged.
+    seal that follows. A seal is an agent's message that all lines up to a time are acknowledged.
     The third drops the marks of the closed file. Returns the tables of the third load."""
     loading.run()
     loading.say(seal())
@@ -118,8 +118,9 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 @promise("5 closed files")
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
     """If a line of a log file comes after the loader dropped the file's marks and name, the line is
-    not dropped silently. The load waits for an announcement of the file, and then the line becomes
-    a reject. The reject is counted, so the audit reports one record too many."""
+    not dropped silently. The load waits for an announcement of the file (a message with its host
+    and path). None comes within the waiting time, so the line becomes a reject. The reject is
+    counted, so the audit reports one record too many."""
     drop(loading)
     write(loading, 1, 9)
     outcome = loading.run()
@@ -133,9 +134,10 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
-    """If another topic of the run has a lower position in the audit topic, announcements are read
-    again. A repeated announcement does not bring back the name of a closed file that a topic has
-    already dropped."""
+    """For each topic, the loader has a position in the audit topic. If another topic of the run has
+    a lower position, the loader reads announcements (messages with a file's host and path) again. A
+    repeated announcement does not bring back the name of a closed file that a topic has already
+    dropped."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):

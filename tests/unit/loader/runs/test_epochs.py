@@ -46,7 +46,7 @@ def epochs(loading: MemoryLoading) -> list[int]:
 
 
 def said_by(epoch: int, number: int = 1) -> Delta:
-    """A message that was published for the output earlier."""
+    """A message of the given epoch that an earlier loader published for the output."""
     return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
 
 
@@ -64,8 +64,8 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The audit's verdict on the only bucket (span of event time): all lines have times in the same
-    minute."""
+    """The audit's verdict on the only bucket (span of event time), if the agent has counted `lines`
+    lines. There is only one bucket, because all lines have times in the same minute."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found

@@ -32,8 +32,8 @@ def test_the_history_has_what_each_load_committed() -> None:
 
 def test_the_history_tells_how_fast_each_load_was() -> None:
     """The history shows each load's duration, without the start of Spark, and its rows per second.
-    For a load by an early version of the loader it shows neither of the two. For a load that
-    rewrites files it shows the duration, but no rate."""
+    For a load by an early version of the loader, which did not store durations, both values are
+    unknown. For a load that rewrites files, the history shows the duration, but no rate."""
     loading = MemoryLoading()
     loading.slice_s = 4.0
     for count in (20, 80):

@@ -214,8 +214,9 @@ def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) 
 
 @promise("5 success file")
 def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoading) -> None:
-    """A loader may finish an older load late, when nothing is left to do in this load. The loader
-    then removes no mark of an hour."""
+    """A load with rows of a marked hour removes the hour's mark (the file `_SUCCESS`). But if a
+    slow loader finishes an older load late, after other loaders have finished it and marked the
+    hour, nothing is left to do in this load, and the mark stays."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     for number in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""Tests the report of a run."""
+"""Tests the report of a run of the loader: its exit status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from skidway.loader.runs.outcome import Report, TopicOutcome
 def test_the_gravest_problem_is_the_status() -> None:
     """The most serious problem of a run gives the exit status. For example, if one topic is missing
     and another topic's broker is unreachable, the exit status is that of the unreachable broker. A
-    refused state is more serious than both."""
+    state that the loader refuses (StateRefused), for example because a topic was created again, is
+    more serious than both."""
     missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
     report = Report([TopicOutcome("a", problems=[missing]), TopicOutcome("b", problems=[away])])
     assert report.exit_code == 3

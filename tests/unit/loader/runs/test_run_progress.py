@@ -84,8 +84,8 @@ def test_a_run_without_work_shows_nothing() -> None:
 
 def test_slices_that_run_again_are_not_done() -> None:
     """If the earlier slices of a load change the marks (how far each log file is loaded) with which
-    a slice ran, the slice runs again. Its records then count as not done until it ends again. The
-    other slices of the load still count as done."""
+    a slice ran, the slice runs again. The slice's records then count as not done until the slice
+    ends again. The other slices of the load still count as done."""
     shown: list[Figures] = []
     progress = RunProgress(ManualClock(), shown.append)
     slices = [Slice(0, first, first + 100) for first in range(0, 500, 100)]

@@ -34,7 +34,7 @@ WORK = Figures("logs", LOAD, 13, 8_000_000, 20_000_000, 400_000, 30, 20, 50, 2, 
 
 
 class World:
-    """An output with the note (the file with the progress) of one run. The run wrote the note
+    """An output with the note (the file with the progress) of one run. The run last wrote the note
     `silent_ms` ago."""
 
     def __init__(self, process: Process, silent_ms: int = 0) -> None:

@@ -48,8 +48,8 @@ NO_PARTITIONS = SourceTopic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
-    """A store in which another loader commits, and deletes this load's staging directory, while
-    this load commits."""
+    """A store that simulates a second loader: while this load commits, the second loader commits
+    first, and deletes this load's staging directory (with the files that its tasks wrote)."""
 
     def __init__(self, winner: str) -> None:
         super().__init__()
@@ -125,7 +125,8 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """A load that cannot begin reports the reason, and deletes its staging directory."""
+    """If a load cannot begin its tasks, it reports the reason, and deletes its staging
+    directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
         attempt(store, Registry(answer)).run([], lambda _done, _total: None)
@@ -290,7 +291,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for the announcement of their log file for the time announce.wait.ms. If this
+    """If the announcement of a log file (an agent's message with host and path) is missing, the
+    file's records are not loaded until announce.wait.ms is over, and are then rejected. If this
     setting is zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)

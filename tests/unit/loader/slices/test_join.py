@@ -37,8 +37,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 def test_only_slices_that_overlap_run_again() -> None:
     """A mark is the position up to which the lines of a log file have been loaded. A slice runs
-    again only if one of its records begins below the marks that the slices before it leave. The
-    second run uses these marks."""
+    again only if one of its records begins below the marks that the earlier slices left. The second
+    run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -64,9 +64,10 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """In a first run, a partition's range ends before a record of a log file that its agent has not
-    announced. If the second run shows that this record is a repeat of a record in an earlier slice,
-    the range continues after this record, and the results of the later slices are used as well."""
+    """When a slice has run for the first time, the partition's range ends before a record of a log
+    file that no agent has announced. The slice then runs again with the marks of the earlier
+    slices. If this second run shows that the record is a repeat of a record in an earlier slice,
+    the range continues after the record, and the results of the later slices are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)

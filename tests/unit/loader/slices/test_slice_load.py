@@ -167,8 +167,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
     """A slice's range consists of the offsets that its task loads. The range ends before a record
-    of a log file that no agent has announced. Neither this record nor any later record is
-    written."""
+    of a log file that no agent has announced (in a message with the file's host and path). Neither
+    this record nor any later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -273,7 +273,8 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice that is inside a listed gap counts as completely read."""
+    """A slice whose offsets all lie in a listed gap has no batches, and counts as completely
+    read."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -399,8 +400,8 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """A gap after the end of a range is not noted by this load. The next load skips and notes
-    it."""
+    """If a slice's range ends early, a listed gap after this end is not written to the manifest of
+    this load. The next load skips the gap and writes it to its own manifest."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -410,7 +411,7 @@ def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
 def test_a_slice_of_control_batches_is_covered() -> None:
     """Control batches, which have offsets but no data records, are skipped."""
     raw = bytearray(one_batch([Record()], 0))
-    raw[22] |= 0x20  # control
+    raw[22] |= 0x20  # marks a control batch
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
     result = Runner(MemoryStore(), {0: [memoryview(raw)]}).one(Slice(0, 0, 1))
     assert (result.end, result.stop, result.files) == (1, None, ())
@@ -418,7 +419,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """The values of each chunk (batches that are decoded together)."""
+    """Collects, for each chunk (batches that are decoded together), the values that the decoder
+    gets."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 

@@ -46,8 +46,8 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
 
 def test_the_last_progress_is_the_whole() -> None:
-    """When all tasks have ended, the progress is shown as complete, even if Spark was last asked
-    for it before the end."""
+    """When all tasks have ended, the progress is shown as complete, even if the runner last asked
+    Spark for the progress before the end."""
     runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
     tracker = SimpleNamespace(getActiveStageIds=list)
     runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
@@ -79,7 +79,7 @@ class Dying:
         return SimpleNamespace(collect=self.warm)
 
     def warm(self) -> None:
-        """Replaces the work that Spark does before the first task."""
+        """Does nothing, in place of the work that Spark does before the first task."""
 
     def is_alive(self, _session: object) -> bool:
         return self.alive

@@ -38,8 +38,8 @@ class Output:
     number: int = 0
 
     def load(self, *keys: BucketKey) -> dict[BucketKey, int]:
-        """Counts the given buckets in one delta, which has the load's number. Returns the previous
-        number of each bucket."""
+        """Counts the given buckets in one delta, which has the load's number. Returns the number
+        that the table had for each bucket before."""
         self.number += 1
         spans = BucketSpans(self.store, self.side)
         known = spans.numbers(keys)
@@ -89,7 +89,7 @@ def test_a_load_without_counts_changes_nothing() -> None:
 def test_spans_name_the_load_that_wrote_them() -> None:
     """The table `buckets` is divided into spans, with a file for each span. The name of a span's
     file ends with the number of the load that wrote it, with 20 digits. So the loader can find
-    files that are too old for any kept manifest."""
+    files that are so old that no kept manifest names them."""
     output = Output()
     for number in range(60):
         output.load(hour(number))
@@ -118,8 +118,8 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
-    counted least recently by any load is dropped first, whatever its event times are. So a log of
-    ten years ago can be loaded without loss."""
+    counted least recently by any load is dropped first, whatever its event times are. So while a
+    log of ten years ago is loaded, the spans of this log are not dropped."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -129,8 +129,8 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If there are too many ranges of dropped hours, neighbouring ranges are joined. Then more
-    hours count as dropped, never fewer."""
+    """If there are too many ranges of dropped hours, neighbouring ranges are joined. The hours
+    between the joined ranges then count as dropped, too, but no dropped hour is forgotten."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()

@@ -23,7 +23,8 @@ MARKS = {0: {FILE: 10}}
 
 
 def closed(*files: tuple[int, int]) -> Closures:
-    """A topic for which the loader has read that these files were closed."""
+    """Returns the closures of a topic for which the loader has read that these files were
+    closed."""
     closures = Closures()
     closures.close(dict.fromkeys(files or (FILE,), CLOSED_MS), NOW_MS)
     return closures

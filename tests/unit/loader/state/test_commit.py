@@ -159,8 +159,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """If another load has taken a load's number, the load reports a lost race, even if a later load
-    has deleted its staging directory. It reports no failure, because nothing is damaged."""
+    """If another load has taken a load's number, this load reports a lost race, even if its staging
+    directory was deleted by a later load. It reports no failure, because nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -222,7 +222,7 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
 
 def test_a_start_deletes_staging_of_losers() -> None:
     """Several loaders may stage files for a load of the same number. After one of these loads is
-    committed, the next start of a loader deletes what the others staged."""
+    committed, the next start of a loader deletes the files that the other loaders staged."""
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(winner), store)

@@ -126,7 +126,8 @@ def test_a_damaged_side_file_stops_by_name() -> None:
 @promise("5 closed files")
 def test_what_is_dropped_stays_dropped() -> None:
     """Marks, names and closures of a log file that a load drops do not come back in later loads,
-    neither before nor after the next snapshot. Other log files keep theirs."""
+    neither before nor after the next snapshot. Other log files keep their marks, names and
+    closures."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1).then(Changes({}, {}, {(7, 1): Closed(5, 6)})))
     newest = load(store, 2, newest, marks(2))

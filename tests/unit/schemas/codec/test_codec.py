@@ -93,8 +93,8 @@ def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.Recor
 @common
 @given(batches(flat=False))
 def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Arrays, maps, fixed, decimals and nullable records are the same after encoding and
-    decoding."""
+    """Arrays, maps, decimals, nullable records and values of the type fixed are the same after
+    encoding and decoding."""
     schema, batch = case
     codec = Codec(schema)
     decoded = codec.decode(codec.encode(batch))
@@ -114,7 +114,8 @@ def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> N
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
-    """A schema and datums, of which some are truncated, lengthened, changed, or arbitrary bytes."""
+    """A schema, and datums of this schema. Some of the datums are truncated, lengthened or changed,
+    or are arbitrary bytes."""
     schema, batch = draw(batches(flat=draw(st.booleans())))
     datums = Codec(schema).encode(batch).to_pylist() + draw(
         st.lists(st.binary(max_size=24), max_size=2)
@@ -414,7 +415,8 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """A fixed column whose size differs from the schema's is refused with an error message."""
+    """A fixed column is refused with an error message if its size differs from the size in the
+    schema."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
@@ -467,7 +469,7 @@ def test_a_missing_column_takes_its_default() -> None:
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
     """If the columns do not fit the schema, the whole batch is refused with one error, and not each
-    row with its own."""
+    row with its own error."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 

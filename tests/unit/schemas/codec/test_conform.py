@@ -23,8 +23,8 @@ def encoded(avro: Any, values: list[Any]) -> tuple[list[bytes | None], list[tupl
 
 
 def test_a_union_takes_exactly_one_member() -> None:
-    """A union's column has a field for each of its members. Exactly one of them must be set. A row
-    with no member or several members is refused."""
+    """A union's column has a field for each of its members. Exactly one of these fields must be
+    set. A row with no member or several members is refused."""
     both, none = {"member0": 1, "member1": "x"}, {"member0": None, "member1": None}
     datums, refused = encoded(["int", "string"], [{"member0": 1}, both, none, {"member1": "x"}])
     assert datums == [b"\x00\x02", None, None, b"\x02\x02x"]

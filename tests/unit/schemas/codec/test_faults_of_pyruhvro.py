@@ -41,15 +41,17 @@ def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, v
 
 
 def test_its_panics_are_contained() -> None:
-    """A panic of pyruhvro becomes the codec's own error NotProven, even if it is a BaseException,
-    which `except Exception` does not catch. Other BaseExceptions, such as Ctrl-C, pass through."""
+    """A panic of pyruhvro becomes the codec's own error NotProven, even if the panic is a
+    BaseException, which `except Exception` does not catch. Other BaseExceptions, such as Ctrl-C,
+    pass through."""
     batch = pa.record_batch({"a": pa.array([b"x"])})
     text = json.dumps(schema_of("bytes"))
     with pytest.raises(NotProven, match="panicked"):  # pyruhvro still does
         _guarded(lambda: pyruhvro.serialize_record_batch(batch, text, 1))
 
     class PanicException(BaseException):
-        """An exception named like pyo3's own."""
+        """An exception with the name of the exception that pyo3 (the library between Rust and
+        Python) raises when Rust code panics."""
 
     def panicked() -> None:
         raise PanicException

@@ -209,7 +209,8 @@ def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
 
 
 def test_a_deep_text_is_resolved_or_refused() -> None:
-    """The JSON text of a value with the largest allowed depth is resolved."""
+    """A value with the largest allowed depth gets a JSON text in the reader's schema, with all its
+    levels."""
     value: Any = None
     for at in range(257):
         value = {"v": at, "next": value}

@@ -36,8 +36,8 @@ def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -
 
 
 def test_a_text_is_not_copied() -> None:
-    """If a schema has only one field, a text, the last piece uses the memory of the column of
-    texts."""
+    """If a schema has only one field, a text, the last piece shares the memory of the column of
+    texts, and no text is copied."""
     column = pa.array(["some text", "another"])
     pieces, _ = Codec(TEXT).encode_pieces_checked(pa.record_batch({"a": column}))
     assert pieces[-1].buffers()[2].address == column.buffers()[2].address

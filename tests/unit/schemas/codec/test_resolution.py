@@ -300,9 +300,10 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """The default of a bytes or decimal field becomes a value of this type. The default of a record
-    that gives only some fields is completed with the defaults of the other fields. fastavro, in
-    contrast, returns the JSON of the schema: a string for bytes, and an incomplete record."""
+    """The default of a bytes or decimal field becomes a value of this type. If the default of a
+    record gives only some of the record's fields, the other fields get their own defaults.
+    fastavro, in contrast, returns the JSON of the schema: a string for bytes, and an incomplete
+    record."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }

@@ -63,7 +63,7 @@ def test_bytes_are_exported_whole() -> None:
     are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     assert "line_base64" not in repairable(document(b"cafe", 5))
-    for line in (b"caf\xc3\xa9", b"a\0b\0"):  # their source may have another encoding
+    for line in (b"caf\xc3\xa9", b"a\0b\0"):  # their source may use another encoding
         assert base64.b64decode(repairable(document(line, 6))["line_base64"]) == line
     found = repairable(document(b"caf\xe9", 5))
     assert "line" not in found
@@ -105,5 +105,6 @@ def test_a_run_of_nul_bytes_is_not_whole() -> None:
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """Agents and readers agree on the least number of bytes that a cut line lacks."""
+    """If an agent cuts a line, the line loses more than ENDS_MAX bytes, so that a reader can tell a
+    cut line from a whole line. Agents and readers use the same ENDS_MAX."""
     assert rejected.ENDS_MAX == ENDS_MAX

@@ -47,8 +47,8 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 def test_deletions_are_those_of_the_registry() -> None:
     """A DELETE_SUBJECT record soft-deletes all versions of a subject up to a version number. A
-    CLEAR_SUBJECT record permanently deletes the soft-deleted versions. A tombstone deletes one
-    version."""
+    CLEAR_SUBJECT record permanently deletes the soft-deleted versions. A tombstone (a record
+    without a value) deletes one version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)
     assert [(each.version, each.deleted) for each in found.of("s")] == [(1, True), (2, False)]
@@ -60,8 +60,8 @@ def test_deletions_are_those_of_the_registry() -> None:
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """If there are several records of a level or mode, the last one is valid. A tombstone removes
-    the level or mode."""
+    """If there are several records of a level or mode, the last one is valid. A tombstone (a record
+    without a value) removes the level or mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)

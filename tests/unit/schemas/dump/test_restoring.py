@@ -62,7 +62,8 @@ def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
 
 @given(contents(), st.data())
 def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObject) -> None:
-    """Wherever a restore stopped, repeating it leads to the same registry."""
+    """Wherever a restore was interrupted, repeating it gives the registry the same contents as a
+    restore without an interruption."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     stop = data.draw(st.integers(0, len(planned.imports)))

@@ -148,8 +148,8 @@ def test_csv_is_read_with_its_names() -> None:
 
 
 def test_csv_without_names_has_numbered_columns() -> None:
-    """CSV without a header gets numbered columns if the caller says that the format is CSV.
-    Otherwise lines without a header are not mistaken for CSV."""
+    """CSV without a header gets numbered columns if the caller says that the format is CSV. If the
+    caller names no format, lines without a header are not taken for CSV."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")

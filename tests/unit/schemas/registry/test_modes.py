@@ -93,7 +93,8 @@ def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
 
 
 def test_an_import_in_any_order(registry: Registry) -> None:
-    """Versions imported in any order are listed ascending, and the highest is the latest."""
+    """Versions may be imported in any order. They are listed in ascending order, and the highest
+    version is the latest."""
     set_mode(registry, "IMPORT", "s")
     for schema_id, version in ((3, 3), (1, 1), (2, 2)):
         registry.register("s", record(**{f"f{version}": 0}), id=schema_id, version=version)

@@ -58,8 +58,8 @@ class Transport:
 
 
 class Cycle:
-    """Replaces uvicorn's object for a request, which tells whether the answer to the request is
-    complete."""
+    """A stand-in for uvicorn's RequestResponseCycle. Its attribute shows whether the answer to a
+    request is complete."""
 
     def __init__(self, response_complete: bool) -> None:
         self.response_complete = response_complete
@@ -84,7 +84,8 @@ def test_a_connection_that_says_nothing_ends() -> None:
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
     """A connection is not closed while a request is being answered, because the answer may have to
-    wait for the log. This wait may be longer than the time that is allowed for a request's head."""
+    wait for ZooKeeper, where the registry stores its log. This wait may be longer than the time
+    that is allowed for a request's head."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
     timers.fire()
@@ -105,8 +106,8 @@ def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
 
 
 def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an answer only one timer runs. It ends after the keep-alive time plus the time for the
-    next request's head."""
+    """After an answer only one timer runs. This timer ends after the keep-alive time plus the time
+    for the next request's head."""
     monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]

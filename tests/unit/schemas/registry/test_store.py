@@ -1,5 +1,5 @@
-"""The registry's store is a log that many registries write to. An id always means the same
-schema."""
+"""The registry's store is a log in ZooKeeper, to which many registries write. An id always means
+the same schema."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """A registry chooses an id and then writes a log entry with it. If another registry writes the
-    next entry in between, that registry's schema keeps the id, and the first registry's schema gets
-    the id after it."""
+    """A registry chooses an id and then writes a log entry with this id. If another registry writes
+    the next entry in between, that registry's schema keeps the id, and the first registry's schema
+    gets the id after it."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)

@@ -115,8 +115,9 @@ def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
-    """On a host without Spark, a command that needs it prints one sentence, whether the import
-    fails when the command is looked up or while it runs."""
+    """On a host without Spark, a command that needs Spark prints one sentence that says what to
+    install. It does not matter whether the import fails when the command is looked up or while the
+    command runs."""
     assert main(["load", "run"]) == 1
     err = capsys.readouterr().err
     assert "a_module_that_is_not_there is not installed here" in err

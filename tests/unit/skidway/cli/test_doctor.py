@@ -30,8 +30,8 @@ def test_findings_are_words_with_advice_below() -> None:
 
 
 def test_a_bare_installation_is_not_called_whole() -> None:
-    """The last line names the programs that can run on this host, and the programs that are not
-    installed."""
+    """The last line of `skidway doctor` names the programs that can run on this host, and the
+    programs that are not installed."""
     parts = [
         Finding("part broker", "good", "installed"),
         Finding("part agent", "advice", "not installed here (lacks numpy>=2.0)", "install it"),

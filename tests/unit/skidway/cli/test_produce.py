@@ -17,8 +17,8 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
-    """A line of the input is returned as soon as it is complete, however many reads it needs. The
-    last line is returned even without an LF."""
+    """The command reads its input line by line. A line is returned as soon as it is complete,
+    however many reads it needs. The last line is returned even without an LF."""
     reader, writer = pipe
     source = Input(reader)
     assert source.wake == (reader,)

@@ -21,8 +21,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_profile_is_read_from_the_usual_place(home: Path, tmp_path: Path) -> None:
-    """The profile is ~/.config/skidway/profile.yml, or skidway/profile.yml below XDG_CONFIG_HOME.
-    The profile may be missing."""
+    """The profile is a file with a user's own defaults for options: ~/.config/skidway/profile.yml,
+    or skidway/profile.yml below XDG_CONFIG_HOME. The profile may be missing."""
     found = profile.read({"HOME": str(home)})
     assert (found.bootstrap_servers, found.schema_registry_url) == ("b1:9092,b2:9092", "https://r")
     assert profile.read({"HOME": "/nowhere", "XDG_CONFIG_HOME": str(home / ".config")}) == found

@@ -24,8 +24,8 @@ def test_ranges_are_those_of_the_paper() -> None:
 
 
 def test_topics_are_shared_among_their_readers() -> None:
-    """Readers get only partitions of the topics to which they have subscribed. A topic without
-    readers is left out."""
+    """Readers (the streams of a group's consumers) get only partitions of the topics to which they
+    have subscribed. A topic without readers is left out."""
     readers = {"a": frozenset({"t"}), "b": frozenset({"t", "u"})}
     assert range_assignment(readers, {"t": 2, "u": 1, "v": 3}) == {
         TopicPartition("t", 0): "a",

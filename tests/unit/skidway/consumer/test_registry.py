@@ -23,7 +23,8 @@ def unseen(_: object) -> None:
 
 
 class Member:
-    """A registered consumer. The test decides what happens to its next requests to ZooKeeper."""
+    """A registered consumer. The test decides, for its next requests to ZooKeeper, whether they
+    reach ZooKeeper and whether their answers are lost."""
 
     def __init__(self, server: MemoryZooKeeper, name: str) -> None:
         self.fates: list[Fate] = []
@@ -56,8 +57,9 @@ def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
 
 
 def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
-    """If a partition has an owner, another member's claim of it is refused until the owner has
-    released the partition. The committed offset stays."""
+    """If a partition has an owner, another member's claim of the partition is refused until the
+    owner has released the partition. The next owner finds the offset that the former owner
+    committed."""
     a, b = two
     assert a.claim()
     assert not b.claim()

@@ -61,14 +61,15 @@ class World:
         return Stream(reader, timeout_ms=None)
 
     def leave(self, stream: Stream, *, done: bool = False) -> None:
-        """Closes the stream and all registrations, as closing a consumer does."""
+        """Closes the stream and all registrations, as closing a consumer does. If `done`, the
+        records that were returned last count as done, and are committed."""
         stream.close(done=done)
         for registration in self.registrations:
             registration.close()
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
-        """Polls a few times, within about a second, and returns the values. No member's session
-        ends in this time."""
+        """Polls `times` times, by default within a second, or until there are `most` records.
+        Returns their values. No member's session ends in this time."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]

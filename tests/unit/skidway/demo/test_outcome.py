@@ -19,7 +19,7 @@ GOOD = Kill("agent", "met", "cost", 0, 1.0)
 
 
 def outcome(**changed: Any) -> DemoOutcome:
-    """A complete outcome with some values changed."""
+    """The outcome of a demo that was complete, but with the given values changed."""
     found: dict[str, Any] = {
         "sizes": {Path("/w/a.log"): 100},
         "ledger": [FILE],
@@ -61,8 +61,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     """If a file grows after the agent has closed it, the file gets a new id. The bytes before the
-    beginning of the new id count as accounted for under the old id, even if the ledger (the agent's
-    list of its files) no longer has the old id."""
+    offset at which the new id begins count as accounted for under the old id, even if the ledger
+    (the agent's list of its files) no longer has the old id."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete

@@ -18,8 +18,8 @@ def test_tiers_are_shown_in_lines_and_bytes() -> None:
 
 
 def test_lines_sent_twice_leave_nobody_behind() -> None:
-    """A broker may have more lines than were written, for example after a kill. Its lag is then
-    0."""
+    """A broker may have more lines than were written, for example because a killed agent sent some
+    lines twice. The broker's lag (the written lines that it lacks) is then 0."""
     filled = Tiers().take(0.0, 1_000, 100_000, 100_000, RECORDS | {tiers.BROKER: 1_020})
     assert (filled[2].lines, filled[2].behind) == (1_020, 0)
 

@@ -85,8 +85,8 @@ def test_every_covered_bit_is_guarded(position: int) -> None:
 
 
 def test_headers_leaves_out_a_cut_batch() -> None:
-    """All complete batches are returned with their positions. If the last batch is truncated, it is
-    left out."""
+    """The function `headers` returns the headers of all complete batches, with the batches'
+    positions. If the last batch is truncated, it is left out."""
     one, two = batch.seal(encoded(b"1")), batch.seal(encoded(b"22"))
     whole = one + two
     for cut in range(len(whole) + 1):

@@ -66,8 +66,8 @@ class Row:
 
     @property
     def origin(self) -> origin.Origin | None:
-        """The origin of the record: the agent, file and bytes that the record came from. Of several
-        headers that are valid origins, the last one counts."""
+        """The origin of the record: the agent, file and bytes that the record came from. If several
+        headers are valid origins, the last of these headers counts."""
         found = None
         for key, value in self.headers:
             if key == "origin" and value is not None:
@@ -99,7 +99,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
 
 
 def with_crc(buffer: bytes | bytearray) -> bytes:
-    """The batch with a CRC that fits its changed bytes."""
+    """The batch, whose bytes a test has changed, with a CRC that fits the changed bytes."""
     changed = bytearray(buffer)
     changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)
@@ -346,8 +346,8 @@ def test_bad_columns_are_refused() -> None:
     spread=st.sampled_from([0, 1, 2**62]),
 )
 def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) -> None:
-    """`cuts` divides rows into batches that are not larger than the limit. Only a batch of a single
-    row, which is itself too large, may be larger."""
+    """`cuts` divides rows into batches that are not larger than the limit. A batch may be larger
+    than the limit only if it has a single row that is itself too large."""
     ends = cuts(np.array(sizes, np.int64), limit)
     assert ends == sorted(set(ends))
     assert (ends[-1] if ends else 0) == len(sizes)
@@ -418,8 +418,8 @@ def test_batches_decoded_together_give_the_rows_of_each(raws: list[bytes]) -> No
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.data())
 @settings(max_examples=share_of(150))
 def test_no_batch_reaches_into_the_next_one(kinds: list[int], data: st.DataObject) -> None:
-    """If the records of a batch are damaged, decoding it together with others finds the damage, and
-    names the first damaged batch."""
+    """If the records of a batch are damaged, decoding this batch together with other batches raises
+    an error that names the first damaged batch."""
     raws = [bytearray(sample()) for _ in kinds]
     for kind, raw in zip(kinds, raws, strict=True):
         if kind == 0:
@@ -552,8 +552,8 @@ def test_a_count_too_small_is_corrupt() -> None:
 
 
 def test_offsets_must_rise() -> None:
-    """A batch is corrupt if the offsets of its records do not increase, or if one of them is higher
-    than the batch's last offset."""
+    """A batch is corrupt if the offsets of its records do not increase, or if one of these offsets
+    is higher than the batch's last offset."""
     for offsets in ([0, 1, 1], [0, 2, 1]):
         rows = [Row(offset, 0, None, b"x", []) for offset in offsets]
         raw = bytearray(batch_of(rows))

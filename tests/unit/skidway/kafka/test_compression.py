@@ -39,7 +39,8 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 
 def test_uncompressed_has_the_limit_too() -> None:
-    """Uncompressed data is returned unchanged, up to the size limit."""
+    """Data of a batch without compression is returned unchanged. If it is larger than the limit, it
+    is corrupt, like compressed data."""
     assert decompress(Codec.NONE, TEXT, len(TEXT)) is TEXT
     with pytest.raises(CorruptBatch):
         decompress(Codec.NONE, TEXT, len(TEXT) - 1)

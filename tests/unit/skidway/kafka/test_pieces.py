@@ -52,7 +52,8 @@ def test_rows_of_pieces_are_taken_from_every_column() -> None:
 
 
 def test_pieces_of_different_lengths_are_refused() -> None:
-    """Columns of different lengths cannot be the pieces of the same values."""
+    """Columns of different lengths are refused, because they cannot be the pieces of the same
+    values."""
     pieces = Pieces(b"", (pa.array([b"a", b"b"]), pa.array([b"1"])))
     with pytest.raises(ValueError, match="different lengths"):
         encode(pieces, np.zeros(2, np.int64))

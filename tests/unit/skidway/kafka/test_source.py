@@ -67,8 +67,8 @@ def test_a_cluster_has_the_name_that_its_brokers_tell(
 
 def test_a_cluster_under_two_names_is_refused() -> None:
     """If the program's settings and the brokers give a cluster different names, the name in the
-    settings is refused. Otherwise the announcements of agents under one name would never be
-    compared with the counts under the other name."""
+    settings is refused. Otherwise agents would announce their files under one name, counters would
+    count records under the other, and the audit would never compare the two."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

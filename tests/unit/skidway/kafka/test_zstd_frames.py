@@ -1,4 +1,4 @@
-"""Frames of Zstandard that are decompressed together."""
+"""Tests the functions that decompress several frames of Zstandard in one call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def _sizes(pieces: Sequence[bytes]) -> list[int]:
 
 @pytest.mark.parametrize("size", [1, 255, 256, 257, 65_791, 65_792, 300_000])
 def test_the_size_that_a_frame_states_is_the_size_of_its_contents(size: int) -> None:
-    """The sizes of frames are known before they are decompressed, for each width of the field."""
+    """The size of each frame's contents is read from the frame's header before the frames are
+    decompressed. This works for each width of the header's size field."""
     data = np.random.default_rng(1).integers(0, 40, size).astype(np.uint8).tobytes()
     frames = [bytes(cramjam.zstd.compress(data, 1)), bytes(cramjam.zstd.compress(b"x" * 40, 1))]
     assert _sizes(frames) == [size, 40]
@@ -29,8 +30,9 @@ def test_the_size_that_a_frame_states_is_the_size_of_its_contents(size: int) -> 
 
 
 def test_a_frame_ends_with_its_piece() -> None:
-    """A frame that would go on in the next piece has no known size, even if the next piece looks
-    like a frame, too. Otherwise two damaged batches could be taken for two sound ones."""
+    """Each piece must be exactly one frame. If a frame does not end at the end of its piece, its
+    size is reported as unknown, even if the next piece looks like a frame. Otherwise two damaged
+    batches could be taken for two intact batches."""
     inner = bytes(cramjam.zstd.compress(b"inside", 1))
     outer = b"\x28\xb5\x2f\xfd\x20" + bytes([len(inner)])
     outer += (1 | len(inner) << 3).to_bytes(3, "little")  # the last block, uncompressed
@@ -41,8 +43,8 @@ def test_a_frame_ends_with_its_piece() -> None:
 
 
 def test_damaged_frames_do_not_fill_the_room() -> None:
-    """If a frame is damaged, or its contents have another size than it states, the caller is
-    told."""
+    """The function that decompresses the frames returns False if a frame is damaged, or if the size
+    of its contents differs from the size in its header."""
     frame = bytearray(cramjam.zstd.compress(b"some text " * 9, 1))
     assert decompress_into(memoryview(bytes(frame)), memoryview(bytearray(90)))
     assert not decompress_into(memoryview(bytes(frame)), memoryview(bytearray(91)))

@@ -63,8 +63,8 @@ def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
 
 
 def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
-    """While one thread asks the brokers again about a known topic, other threads use its known
-    partitions and do not wait."""
+    """While one thread asks the brokers again about a known topic, other threads use the topic's
+    known partitions and do not wait."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     known.topic("t", 60.0)

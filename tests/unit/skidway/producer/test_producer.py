@@ -114,8 +114,9 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Only the producer's own thread reads the state of the producer's partitions. If a flush or
-    close has not finished in time, this thread also finds the reason for the error."""
+    """Only the producer's own thread reads the state of the producer's partitions. So if a flush or
+    close has not finished in time, this thread, and not the caller's thread, finds the reason that
+    the error gives."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:

@@ -66,8 +66,8 @@ def offsets(sending: Sending) -> list[int]:
 
 
 def test_batches_that_came_back_are_sent_again_in_order() -> None:
-    """If a batch is refused permanently, it fails. The later batches arrive in order, and their
-    futures have the offsets."""
+    """If the broker refuses a batch permanently, the future of this batch fails. The later batches,
+    which the producer has taken back, arrive in order, and their futures have the offsets."""
     waiting = Waiting(2, 3, 1)
     assert sent(waiting, ErrorCode.INVALID_RECORD) == [b"2", b"3", b"4", b"5"]
     assert isinstance(waiting.sendings[0].future.exception(0), KafkaError)

@@ -287,7 +287,7 @@ def test_one_key_is_read_whatever_the_others_are_worth(
     tmp_path: Path, text: str, overrides: list[str], found: str | None
 ) -> None:
     """The value of one key can be read even from a configuration that is refused, because a program
-    may need it to report the refusal."""
+    may need this value to report the refusal."""
     assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
 
 

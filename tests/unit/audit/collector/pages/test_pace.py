@@ -66,8 +66,9 @@ def test_a_topic_without_open_buckets_has_no_lag() -> None:
 
 
 def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
-    """The oldest bucket that is not complete may be one of the newest buckets. Otherwise the
-    standing (the sums over all buckets) names it only as the oldest overdue bucket."""
+    """The lag is the age of the oldest bucket that is not complete. This bucket may be one of the
+    newest buckets, whose verdicts the standing contains. If it is older, the standing contains only
+    its time, as the time of the oldest overdue bucket."""
     late = _topic(_verdict(0), _verdict(MINUTE, Status.INCOMPLETE), _verdict(2 * MINUTE))
     assert waiting_since(late) == MINUTE
     assert _pace(late, []).lag_s == (NOW - MINUTE) / 1000
@@ -79,8 +80,8 @@ def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
 
 
 def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
-    """Each point of the trend is an age at an earlier moment: that of the oldest bucket that was
-    complete only after this moment."""
+    """Each point of the trend is the lag at an earlier moment. This is the age, at that moment, of
+    the oldest bucket that became complete only later."""
     first = NOW - 3_600_000
     buckets = range(first, NOW - 2 * MINUTE, MINUTE)
     steady = _pace(_topic(_verdict(first)), [_done(x, 0) for x in buckets])

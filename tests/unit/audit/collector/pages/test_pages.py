@@ -52,8 +52,9 @@ def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
-    """If only the first tiers have some records, the table shows their number and bytes, since when
-    and where they are, and the command for the first tier that lacks them."""
+    """If only the first tiers have some records, the table shows the number and bytes of these
+    records, since when they wait, and which place has them. It also shows the command for the first
+    tier that lacks them."""
     [row] = [x for x in _json(site, "/index.json")["at_risk"] if x["what"] == "dc1.orders"]
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
@@ -84,8 +85,8 @@ def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: li
 
 
 def test_a_host_that_does_not_vouch_is_at_risk() -> None:
-    """An agent may still send messages although it cannot deliver its lines. If its newest seal is
-    too old, its lines are at risk."""
+    """An agent may still send messages although it cannot deliver its lines. If the time of its
+    newest seal is too old, the page shows the host's lines as at risk."""
     site = TestClient(Site(held_up={"app5": 9}).dashboard().application())
     found = _json(site, "/index.json")
     assert found["silent_hosts"] == []
@@ -99,8 +100,9 @@ def at_risk(made: Site) -> list[Asked]:
 
 
 def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None:
-    """What an agent told of its unsafe bytes is shown with the time that is left, the host, the
-    file and the command; if the host fell silent since, it may have more of them."""
+    """If an agent has reported bytes that are not safe yet, the page shows their number, the time
+    that is left, the host, the file and the command. If the host has been silent since then, the
+    page marks the number with "≥", because the host may have more such bytes."""
     [row] = [x for x in at_risk(Site(backlogs={"app5": UNREAD})) if "app5" in x["what"]]
     assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
     assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
@@ -115,7 +117,8 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
 
 
 def test_what_is_lost_first_comes_first() -> None:
-    """A known time of loss comes before an unknown one, and the nearest before all others."""
+    """The rows are sorted by the time at which the records or bytes will be lost, the earliest time
+    first. Rows without a known time come last."""
     soon = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW + MINUTE)
     gone = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW - MINUTE)
     never = TopicBacklog("auth", 7, 0, NOW - 50 * MINUTE)
@@ -129,8 +132,9 @@ def test_what_is_lost_first_comes_first() -> None:
 
 
 def test_bytes_on_their_way_are_not_at_risk() -> None:
-    """An agent that works always has bytes of the last seconds. They are counted below the table,
-    and have no row, unless they are lost within ten minutes."""
+    """A working agent always has bytes of the last seconds that no broker has acknowledged yet. The
+    page gives the number of these bytes below the table. They get a row in the table only if they
+    will be lost within ten minutes."""
     told = NOW - 20_000
     fresh = TopicBacklog("auth", 0, 900, told - 60_000)
     urgent = TopicBacklog("orders", 0, 900, told - 60_000, NOW + 9 * MINUTE)
@@ -143,23 +147,25 @@ def test_bytes_on_their_way_are_not_at_risk() -> None:
 
 @pytest.mark.parametrize("kept_ms", [None, 6 * HOUR])
 def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) -> None:
-    """The time that is left for records in a tier is that of the cluster which alone has them, from
-    the start of the first bucket on."""
+    """If only one cluster has some records, the page shows how much time is left until this cluster
+    deletes them. The cluster's retention time counts from the start of the first bucket with such
+    records."""
     [row] = [x for x in at_risk(Site(mirror_late=9, kept_ms=kept_ms)) if x["what"] == "dc1.orders"]
     left = "not known" if kept_ms is None else (kept_ms - 9 * MINUTE - 20_000) // 1_000
     assert (row["where"], row["left"]) == ("broker dc1", left)
 
 
 def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
-    """If a host vouches too late, but its agent told that all bytes are safe, the page says so."""
+    """The time of a host's newest seal may be too old although the host's agent has reported that
+    all bytes are safe. Then the page shows "none told" as the host's bytes at risk."""
     site = Site(held_up={"app5": 9, "app6": 9}, backlogs={"app5": Backlog()})
     found = {x["what"]: x["bytes"] for x in at_risk(site)}
     assert (found["host app5"], found["host app6"]) == ("none told", "unknown")
 
 
 def test_the_newest_loads_say_rows_files_and_duration() -> None:
-    """The page of loads has each of the newest loads that a loader told, the newest first. What an
-    older loader did not tell is `not told`."""
+    """The page of loads lists the newest loads that loaders have reported, the newest load first. A
+    value that an older loader did not report is shown as `not told`."""
     site = TestClient(Site(has_recount=True).dashboard().application())
     found = _json(site, "/loads.json")["newest_loads"]
     assert [x["load"] for x in found] == [20, 19, 18, 17]
@@ -174,8 +180,8 @@ def test_the_newest_loads_say_rows_files_and_duration() -> None:
 
 @in_state("complete")
 def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
-    """A place that has all records of a bucket has the time after the bucket's end at which the
-    history first found them there."""
+    """For each place that has all records of a bucket, the page shows how long after the bucket's
+    end the history first found all records there."""
     bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
     after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)
@@ -184,9 +190,9 @@ def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None
 
 @in_state("lost")
 def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient) -> None:
-    """If buckets after a bucket have the same causes, the page and its JSON name the first and the
-    last of them in the command that accepts, and the page says how many they are. The last of them
-    has a command for itself alone."""
+    """If the buckets after a bucket have the same causes, the command that accepts the bucket also
+    accepts these buckets. The command names the first and the last bucket, and the page gives the
+    number of the others. The command on the page of the last bucket accepts only this bucket."""
     found = _json(site, "/buckets.json?topic=dc1.nginx")["buckets"]
     lost = sorted(x["bucket"] for x in found if x["verdict"] == "lost")
     assert len(lost) > 1
@@ -258,8 +264,8 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
 
 @in_state("rebuilding")
 def test_while_hours_are_not_judged_nothing_is_green(site: TestClient) -> None:
-    """Until the collector has judged all hours, the page has no green heading, and shows for no
-    topic up to which time it is complete."""
+    """Until the collector has judged all hours, the page has no green heading, and shows no times
+    up to which topics are complete."""
     body = site.get("/").text
     assert "31 hours of older buckets not judged yet" in body
     assert 'class="verdict open"' in body

@@ -53,7 +53,8 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta that counts lines of one bucket and was sent during this bucket."""
+    """A delta (a message with counts) that counts lines of one bucket and was sent during this
+    bucket."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -76,9 +77,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """The verdict on one agent's part of a bucket, when the broker tier has counted everything that
-    the agents counted. Checks that the fold (the evidence in memory) and the ledger (the evidence
-    in SQLite) give the same verdict."""
+    """The verdict on one agent's part of a bucket, after the messages `said`, and if the broker
+    tier has counted everything that the agents counted. Checks that the fold (the evidence in
+    memory) and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -107,8 +108,9 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
 
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
-    """A file whose announcement names a predecessor is still compared with the files of other
-    agents. The predecessor is only an older file id of the same agent."""
+    """In an announcement (the message that an agent has found a file), the agent may name a
+    predecessor of the file. Such a file is compared with the files of other agents like every other
+    file, because the predecessor is only an older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -160,8 +162,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent declares bytes lost before a seal, this seal does not end the doubt. The
-    agent may read these bytes later, when a source's pattern matches the file again."""
+    """If the new agent declares bytes lost before it sends a seal, this seal does not end the
+    doubt. The agent may read these bytes later, when a source's pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -186,8 +188,9 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """If the first message of one agent has expired, the audit does not know when this agent began.
-    Then everything that the other agent counted is in doubt, however long ago it was sealed."""
+    """If the first message of one of two agents has expired, the audit does not know when this
+    agent began. Then everything that the other agent counted is in doubt, however long ago the
+    other agent sealed it."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
@@ -210,7 +213,8 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
     """In a ledger that an older program filled, the beginnings of agents are missing. The audit
-    then uses the time of an agent's first announcement as the agent's beginning."""
+    then uses the time of the agent's first announcement (the message that it has found a file) as
+    the agent's beginning."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -235,7 +239,7 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
     """Even if all agents of a fleet have lost their states, the audit compares an agent only with
-    agents of the same host. Only these can have read the same file."""
+    agents of the same host. Only agents of the same host can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -266,17 +270,18 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """Both agents have read a file. If a file with the same inode and the same first bytes gets a
-    new file id, only the lines that are counted up to the next seal are in doubt. For example, each
-    rotation may write the same header into a file with the same inode."""
+    """Both agents have read a file. Later the new agent gives a new file id to a file with the same
+    inode and the same first bytes. Then only the lines that it counts up to its next seal are in
+    doubt, because this file may be another one. For example, each rotation may write the same
+    header into a file with the same inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """Returns the messages. Each announcement gets the birth time `born_ns` and the values in
-    `others`."""
+    """Returns the messages `said`, but with the file's birth time `born_ns` and the values `others`
+    in each announcement of a file."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said
@@ -295,7 +300,8 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
     """Two files with the same inode and birth time are the same file. They count as the same file
-    even if the announcements give different first bytes or different device numbers."""
+    even if the agents' announcements of the files give different first bytes or different device
+    numbers."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -311,9 +317,9 @@ def test_another_birth_is_another_file() -> None:
 @promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
-    """Some file systems and the previous agent version give no birth times. Without birth times,
-    two files with the same device, inode and first bytes are the same file. A file that grew, or
-    whose device number changed, is then not recognized."""
+    """Some file systems, and agents of the previous version, give no birth times. Without birth
+    times, two files with the same device, inode and first bytes are the same file. A file that
+    grew, or whose device number changed, is then not recognized."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):
@@ -322,8 +328,9 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """When an agent that was upgraded announces a file's birth time, the audit also uses this time
-    for the earlier announcements of the same file id."""
+    """An agent of an older version announced a file without the file's birth time. When the agent
+    is upgraded and announces the same file id with the birth time, the audit uses this time for the
+    earlier announcement, too."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
@@ -370,8 +377,8 @@ def test_content_behind_what_was_seen_later_is_newer(
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """Content that was written while the old agent ran again is in doubt. In this test, the old
-    state is restored and the file is truncated. The old agent reads the file and then stops for
-    good. Afterwards the new agent sends a seal and finds the file again."""
+    state is restored and the file is truncated. The old agent reads the file and then stops
+    permanently. Afterwards the new agent sends a seal and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -1,5 +1,6 @@
-"""An agent's epochs. Lines that an agent sent between the last seal of its old epoch and the first
-seal of its new epoch are in doubt."""
+"""An agent's epochs. An agent begins a new epoch of its messages when it continues with an older
+copy of its state, and so may read lines a second time. Lines that an agent sent between the last
+seal of its old epoch and the first seal of its new epoch are in doubt."""
 
 from __future__ import annotations
 
@@ -91,8 +92,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """The audit does not wait for a seal of an epoch in which the agent ended before its first
-    seal. A seal of a later epoch ends the doubt."""
+    """If the agent ended before the first seal of an epoch, the audit does not wait for a seal of
+    this epoch. The first seal of a later epoch ends the doubt about both epochs."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]

@@ -117,8 +117,8 @@ def test_a_one_cluster_site_expects_no_mirror() -> None:
 
 
 def test_two_mirrors_must_each_have_everything() -> None:
-    """If there are two mirrors, each of them must have every record. Their counts are never
-    added."""
+    """If there are two mirrors, each of them must have every record. The counts of the two mirrors
+    are never added to each other."""
     other = replace(MIRROR, cluster="backup", producer="mirror-backup")
     assert verdict([*good(), delta(other, 1, count())]).status is Status.COMPLETE
     found = verdict([*good(), delta(other, 1, count(4))])
@@ -126,8 +126,8 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """If a tier has too few records, and the tier's counter reported a gap, the verdict gives this
-    gap as the reason."""
+    """If a tier has too few records, and the tier's counter reported a gap (offsets that it could
+    not read), the verdict gives this gap as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
@@ -142,8 +142,8 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
-    """If a tier has too few records, a gap that the counter of another tier reported is not given
-    as the reason."""
+    """If a tier has too few records, a gap (offsets that a counter could not read) of another
+    tier's counter is not given as the reason."""
     messages = good()
     messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
     messages[3] = delta(HDFS, 1, count(3))
@@ -177,9 +177,10 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """If the agent has sealed the bucket, its counts say how many records there are. If other tiers
-    confirm this number, additional records that only a retired place (a tier of one cluster, or an
-    output) has lead only to a remark."""
+    """If the agent has sealed the bucket, its counts say how many records there are. Other tiers
+    may confirm this number while a retired place (a tier of one cluster, or an output) has counted
+    additional records. The verdict then only has a remark, which does not make the bucket
+    incomplete."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

@@ -31,8 +31,8 @@ from support.promises import promise
 
 
 def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
-    """If an agent declares a loss in a topic for which nothing was ever counted, the bucket of the
-    loss has the default size."""
+    """If an agent declares a loss in a topic for which nothing was ever counted, no count says how
+    long buckets are. The bucket of the loss then has the default length, a minute."""
     (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
     assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 
@@ -48,8 +48,9 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("agent", [0, -1, 99])
 def test_a_loss_of_an_agent_that_nobody_knows_is_judged(agent: int) -> None:
-    """A loss may name any agent, even an unknown agent. The bucket of the loss is lost, and the
-    message does not make the audit fail."""
+    """A message about a loss may name any agent, even an agent of which the audit knows nothing
+    else. The bucket of the loss gets the verdict "lost", and the message does not make the audit
+    fail."""
     said = delta(AGENT, 3, losses=(replace(LOSS, agent=agent),))
     assert verdict([*good(), said, seal(AGENT, 4, DUE, 3)]).status is Status.LOST
 
@@ -81,8 +82,8 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
 ) -> None:
     """Lost lines may have event times before the agent's last seal. Therefore a loss also affects
     the buckets just before this seal. The larger of two settings says how far back: the agent's
-    lateness or the audit's lateness. If the agent has sent several values of its lateness, the
-    largest is used."""
+    lateness or the audit's lateness (the longest delay with which a line may come). If the agent
+    has sent several values of its lateness, the largest is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -124,8 +125,9 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """If a loss gives no range of buckets, the buckets that the last seal has proven stay complete,
-    because all lines of these buckets were delivered before the agent sent the seal."""
+    """If the message about a loss gives no range of buckets, the buckets that the last seal has
+    proven stay complete, because all lines of these buckets were delivered before the agent sent
+    the seal."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

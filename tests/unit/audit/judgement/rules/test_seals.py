@@ -1,4 +1,4 @@
-"""Tests what a seal of an agent proves, and what its last word (its final seal) proves."""
+"""Tests what an agent's seal proves, and what an agent's last word (its final seal) proves."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
     """Before an agent sends a seal, it looks at the ends of its files. The seal does not prove a
-    bucket in which lines were counted after this look. A delta between the look and the seal may
-    contain lines that were written after the look, and more lines of the same bucket may follow."""
+    bucket in which lines were counted after this look. A delta (a message with counts) between the
+    look and the seal may count lines that were written after the look, and more lines of the same
+    bucket may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -148,9 +149,9 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
-    """After a topic was deleted and created again, an agent may count lines in the new topic
-    without a seal for it. Then the agent's last word (final seal) on the old topic is not valid for
-    the new topic."""
+    """After a topic was deleted and created again, an agent may count lines in the new topic before
+    it sends a seal for the new topic. Then the agent's last word (final seal) on the old topic is
+    not valid for the new topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))

@@ -1,6 +1,7 @@
 """By a sender's message numbers, the audit notices that messages are missing. It also uses the
 chains of counts, in which each count contains the number of the previous message that counted the
-same bucket. The tests also show when a later message makes up for a missing one."""
+same bucket. The tests also show when a later message "makes up" for a missing message, so that a
+bucket can be complete although the message is missing."""
 
 from __future__ import annotations
 
@@ -96,8 +97,8 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
     """Two copies of an agent may send different messages with the same number. If the agent sealed
-    a bucket before it sent these messages, and none of them counts lines of the bucket, the bucket
-    stays complete."""
+    a bucket before it sent these messages, and none of these messages counts lines of the bucket,
+    the bucket stays complete."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -121,7 +122,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
     """Whether a later epoch makes up for a missing message number depends on the time in the
     epoch's first seal, which comes from the agent's own clock. The agent also uses this clock to
-    limit event times. By the audit's clock, the seal may have arrived long before that time."""
+    limit event times. By the audit's clock, the seal may have arrived long before the time in the
+    seal."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -156,8 +158,9 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
     """A line's event time may be later than the time at which the line was read. The difference is
-    at most the larger of two bounds, that of the agent and that of the audit. So a missing message
-    may have counted buckets that are later by this bound."""
+    at most the larger of two settings: the agent's bound and the audit's bound. So a missing
+    message may have counted lines of buckets that begin up to this bound after the message was
+    sent."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -166,7 +169,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         for sender in (AGENT, *COUNTERS)
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
-    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # says less
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # smaller
     for place in (0, 1):
         late = [*whole]
         late[place] = replace(late[place], number=2)

@@ -1,5 +1,5 @@
-"""Records without origin do not come from an agent. The audit compares the tiers from the broker on
-for these records."""
+"""Records without origin do not come from an agent. For these records, the audit compares only the
+broker tier and the tiers after it."""
 
 from __future__ import annotations
 
@@ -132,9 +132,10 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """If all counters are retired, a message of one of them must have arrived when the bucket was
-    due, or later. Otherwise the counters may have counted only some of the bucket's records. A
-    loader that has the same number of records then proves nothing."""
+    """If all counters are retired, the bucket can be complete only if a message of one of them
+    arrived when the bucket was due, or later. Without such a message, the counters may have counted
+    only some of the bucket's records, and it proves nothing that a loader has counted the same
+    records."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -160,10 +161,10 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """If a counter began late or has a gap, the missing records may have event times that are
-    ahead, but only by a limited time. Still later buckets are not affected. If a higher epoch of
-    the counter counts everything again, or if the counter is retired, no bucket at all is unknown
-    because of the gap or the late beginning."""
+    """If a counter began late or has a gap, the missing records may have event times later than the
+    counter's message, but only up to a limit that a setting gives. Buckets after this limit are not
+    affected. If a higher epoch of the counter counts everything again, or if the counter is
+    retired, no bucket at all is unknown because of the gap or the late beginning."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))

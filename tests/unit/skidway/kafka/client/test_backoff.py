@@ -1,4 +1,5 @@
-"""The waits between two attempts grow after each failure."""
+"""The waits before a client tries something again, such as a connection, grow after each
+failure."""
 
 from __future__ import annotations
 

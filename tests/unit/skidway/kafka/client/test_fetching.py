@@ -187,8 +187,8 @@ def test_partitions_take_turns_at_the_front() -> None:
 
 
 def test_a_missing_leader_is_a_stall() -> None:
-    """A client is stalled if one of its partitions has no leader. A partition with an open fetch is
-    not a reason to be stalled."""
+    """A client counts as stalled if one of its partitions has no leader. It does not count as
+    stalled if a partition only waits for the answer to an open fetch."""
     fetching = make()
     fetching.seek(TP, 0)
     assert plan(fetching, None) == []

@@ -118,8 +118,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions, the next batch of each partition is not unbroken,
-    even if it comes on the same connection as the batch before it."""
+    """After an interruption of all partitions, no partition's next batch counts as unbroken, even
+    if this batch comes on the same connection as the partition's previous batch."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")
@@ -128,8 +128,9 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """If a client reads thousands of partitions, it waits a little before its next fetch. After a
-    large answer it does not wait."""
+    """If a client reads thousands of partitions, each fetch asks for all of them. So after a small
+    answer the client waits a little before its next fetch. After a large answer it does not
+    wait."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]
     for tp in tps:

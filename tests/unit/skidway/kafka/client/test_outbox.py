@@ -104,8 +104,8 @@ def test_nothing_without_an_identity() -> None:
 
 
 def test_sequences_count_records() -> None:
-    """The base sequence of each batch is the number after the last record of the batch before
-    it."""
+    """The base sequence number of each batch is one higher than the sequence number of the last
+    record of the batch before it."""
     driver = Driver()
     driver.begin(1, 2, 3)
     assert [header.base_sequence for header in driver.sent] == [0, 2, 4, 6]
@@ -225,7 +225,7 @@ def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None
 
 def test_old_event_times_go_one_by_one() -> None:
     """If a batch has event times that are more than an hour old, no other batch is in flight at the
-    same time. The same holds for the batch after it."""
+    same time. The next batch is sent alone, too."""
     driver = Driver()
     driver.begin()
     driver.add(1, 2)
@@ -315,8 +315,9 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A returned batch contains the number of times that it was sent, over all connections and
-    producer ids. 0 means that it was never sent."""
+    """A batch that the outbox gives back undelivered contains the number of times that it was sent,
+    over all connections and producer ids. 0 means that it was never sent, so that it cannot have
+    arrived."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)

@@ -71,7 +71,7 @@ class Refusing(MemoryClient):
 
 
 def test_a_refusal_of_the_cluster_reaches_the_caller() -> None:
-    """If the cluster refuses a new topic for good, the program gets the error at once."""
+    """If the cluster refuses a new topic permanently, the program gets the error at once."""
     client = cast(Client, Refusing(MemoryCluster(), ManualClock()))
     with pytest.raises(KafkaError, match="no"):
         ensure_topics(client, [NewTopic("a", 1)], ManualClock().advance)

@@ -49,8 +49,8 @@ def test_unsupported_version(version: int) -> None:
     ],
 )
 def test_software_names(name: str, software_version: str, valid: bool) -> None:
-    """A name or version of the client's software that KIP-511 forbids is recognised. Requests
-    before version 3 have no software name."""
+    """If KIP-511 forbids a name or version of the client's software, it is recognised as invalid.
+    Requests before version 3 have no software name."""
     request = ApiVersionsRequest(
         client_software_name=name, client_software_version=software_version
     )

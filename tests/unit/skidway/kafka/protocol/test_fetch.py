@@ -103,8 +103,8 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
     """Asserts that the hand-written parser and the general function `decode` both refused a
-    message, or both read the same. In version 12, `decode` also checks tagged fields that the
-    hand-written parser skips, so `decode` may refuse more messages."""
+    message, or both read the same values. In version 12, `decode` also checks tagged fields that
+    the hand-written parser skips, so `decode` may refuse more messages."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -166,8 +166,8 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
-    """A request that the hand-written code writes is read back the same, by the hand-written parser
-    and by the general function `decode`."""
+    """A request that the hand-written code writes is read back unchanged, both by the hand-written
+    parser and by the general function `decode`."""
     meant = flat(data.draw(messages(FetchRequest, version)))
     frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -205,7 +205,7 @@ results = st.lists(
 @settings(max_examples=share_of(50), deadline=None)
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
-    """A response that the hand-written code writes in pieces is read back the same, and the general
+    """A response that the hand-written code writes in pieces is read back unchanged. The general
     function `encode` writes the same bytes."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
     frame = joined(fetch_response.write_response(7, version, results, *told))

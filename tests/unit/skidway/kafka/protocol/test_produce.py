@@ -114,8 +114,8 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     ),
 )
 def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
-    """A request that is written in buffers is read back the same, by the hand-written parser and by
-    the general function `decode`."""
+    """A request that is written in buffers is read back unchanged, both by the hand-written parser
+    and by the general function `decode`."""
     transactional_id = name if version >= 3 else None
     frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
     assert int.from_bytes(frame[:4]) == len(frame) - 4

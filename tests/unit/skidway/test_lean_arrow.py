@@ -1,0 +1,46 @@
+"""Tests that no program loads pandas only because Arrow finds it, and that Spark still finds it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def imported(code: str) -> set[str]:
+    """The modules that a new process has imported after it ran the code."""
+    code = f"import sys; {code}; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+def test_arrow_has_its_functions_without_their_documentation() -> None:
+    """The functions of Arrow work, although their documentation is left out."""
+    modules = imported(
+        "from skidway import lean_arrow; lean_arrow.leave_out(); lean_arrow.leave_out(); "
+        "import pyarrow, pyarrow.compute as pc; "
+        "assert pc.sum(pyarrow.array([1, 2])).as_py() == 3; "
+        "assert pc.match_substring(pyarrow.array(['abc']), 'b', ignore_case=True)[0].as_py()"
+    )
+    assert modules.isdisjoint({"pandas", "pydoc"})
+
+
+@pytest.mark.parametrize("noun", ["agent", "audit", "load", "rejected", "schemas"])
+def test_a_command_imports_arrow_without_pandas(noun: str) -> None:
+    """Each command leaves pandas out, before its modules make the first array."""
+    modules = imported(
+        f"from skidway.cli import main; main(['{noun}', '--help']); "
+        "import pyarrow; pyarrow.array([1])"
+    )
+    assert "pyarrow" in modules
+    assert "pandas" not in modules
+
+
+def test_spark_may_import_pandas_later() -> None:
+    """A process that made arrays without pandas imports pandas when Spark needs it."""
+    modules = imported(
+        "from skidway import lean_arrow; lean_arrow.leave_out(); import pyarrow; "
+        "pyarrow.array([1]); lean_arrow.allow_pandas(); lean_arrow.allow_pandas(); import pandas"
+    )
+    assert "pandas" in modules
