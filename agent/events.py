@@ -126,7 +126,7 @@ _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the di
 
 
 def pressed(topic: str, result: Pressed) -> None:
-    """Batches were made of lines for a topic."""
+    """Lines of a topic were made into records, and these into batches."""
     _RECORDS.inc(result.records)
     lines, sizes = Tally[str](), Tally[str]()
     for line in result.rejected:
@@ -263,8 +263,8 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """The number of a topic's files that are too old to be read differs from the number at the last
-    look. size: the bytes of all these files. path: the path of one of them.
+    """The number of a topic's files that are too old to be read has changed since the last look
+    (search for files). size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
@@ -277,8 +277,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """Labels of pods could not be found, or can be found again. unreadable: how many files with
-    labels cannot be read now.
+    """The labels of some logs' pods could not be found, or can be found again. unreadable: how many
+    files with labels cannot be read now.
     """
     for each in news:
         if isinstance(each, Unlabelled):

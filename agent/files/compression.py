@@ -33,7 +33,7 @@ treats it as permanently damaged.
 
 
 class Compression:
-    """Owns no state. It changes known files, and lets `births` note the files that cannot be
+    """Owns no state. It changes known files, and lets `births` list the files that cannot be
     opened.
     """
 
@@ -88,7 +88,7 @@ class Compression:
 
 
 def is_hopeless(found: Found, now_ms: int) -> bool:
-    """Whether a compressed file can never be read."""
+    """Whether a compressed file can never be read, because it is damaged and no longer changes."""
     return found.size == DAMAGED and now_ms - found.changed_ns // 1_000_000 >= DAMAGED_MS
 
 

@@ -1,8 +1,9 @@
 """Counts the files that are left alone because they are older than `ignore.older.ms`.
 
-The state remembers only where these files were (unbegun). Each look decides again, by each file's
-time of change. So if such a file is written to again, the agent reads it from its beginning. If a
-wrong clock makes a file seem too old, the agent reads the file after the clock is set right.
+The state remembers only the paths of these files (unbegun). Each look (search through all patterns)
+decides anew whether a file is too old, by the file's time of change. So if such a file is written
+to again, the agent reads it from its beginning. If a wrong clock makes a file seem too old, the
+agent reads the file after the clock is set right.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Left(NamedTuple):
 
 
 class Ignored:
-    """Owns the counts of the present look and of the last look that has ended."""
+    """Owns the counts of old files, by topic: those of the present look, and those of the last look
+    that has ended."""
 
     def __init__(self) -> None:
         self._now: dict[str, Left] = {}

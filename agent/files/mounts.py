@@ -31,7 +31,7 @@ UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns the known files for whose file systems the agent waits."""
+    """Owns the known files whose file systems the agent waits for."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -72,8 +72,8 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def mark_changed(self, files: Iterable[Found]) -> None:
-        """Notes files that had no file id at the last look and were written since. Such a file may
-        have been copied and truncated in between, and then only the copy has the written bytes.
+        """Notes files without a file id that were written since the last look. Such a file may have
+        been copied and truncated in between, and then only the copy has the written bytes.
         """
         self._truncated.update(found.path for found in files)
 
@@ -115,8 +115,8 @@ class Recognition:
 
     def is_at_rest(self, found: Found, number: int) -> bool:
         """Whether `see` would change nothing, because the file at a meant path has not changed
-        since the last look, and the whole file is read. For a quiet file, a look only asks this
-        question.
+        since the last look, and the whole file is read. If so, a look does not call `see` for the
+        file, to save time.
 
         number: the index of the source.
         """
@@ -318,7 +318,8 @@ class Recognition:
         return True
 
     def _mind_unopened(self, sighting: Sighting) -> None:
-        """Declares the loss of bytes that were cut off before the agent could read them."""
+        """If the found file could not be opened before and is shorter now, declares the loss of the
+        bytes that were cut off."""
         found, source = sighting.found, sighting.source
         if self._unopened.was_cut(found):
             self._truncated.add(found.path)
@@ -352,7 +353,7 @@ class Recognition:
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
-            self._known.detach(old)  # the old file may be elsewhere, in compressed form
+            self._known.detach(old)  # the old file may still exist elsewhere, in compressed form
             self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:
@@ -399,7 +400,8 @@ class Recognition:
             return
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
-        # A job may write the same bytes again into its log, but never into a rotated file.
+        # A job may empty its log and write the same bytes again, but never does so with a rotated
+        # file.
         is_log = sighting.base is None or tracked.written is not None
         if doubt is None and is_log and self._is_being_written(tracked, sighting, tracked.length):
             handle.close()
@@ -418,7 +420,8 @@ class Recognition:
 
         A write sets the file's time of change before its size. If the size still has not changed
         after WRITE_S, somebody may have cut the file and written the same bytes again. For example,
-        a job may write the same text at each run. The agent then declares that lines may be unread.
+        a job may write the same text at each run. After WRITE_S, the agent declares that lines may
+        be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -453,7 +456,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a file is unchanged since the agent ended its file id."""
+    """Whether the found file is unchanged since the agent ended its file id `tracked`."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns

@@ -34,9 +34,9 @@ class Unopened:
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. If `may_begin` was true at an earlier
-        look, it stays true, even if the file seems old now. `skip` also stays as it was at the
-        earlier look.
+        """Adds a file that was found and cannot be opened. If the file was added before,
+        `may_begin` stays true if it was true, even if the file seems too old by now, and `skip`
+        keeps its first value.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:

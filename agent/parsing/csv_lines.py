@@ -5,17 +5,17 @@ r"""Parses lines of values with a delimiter between them (CSV, RFC 4180).
 A value that begins with a quotation mark ends at the next quotation mark that is not doubled. A
 delimiter or a line end between these two marks belongs to the value. If a value does not begin with
 a quotation mark, quotation marks inside the value stand for themselves. If a quoted value does not
-end in its record, only this record is rejected. So the values of a record never depend on other
-records.
+end in its record, only this record is rejected. So an open quotation mark never changes the values
+of later records.
 
 If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
 is a header if its values are the names of the columns. So only a line's own bytes decide whether it
 is a header, and not its place in the file. A header is no data: it is left out, and counted as
 filtered by the rule CSV_HEADER, because the agent must account for every line.
 
-All lines are cut at once if each of their quotation marks is at the edge of a value or is doubled.
-In such a line, a delimiter is inside a value if the number of quotation marks before the delimiter
-is odd. Other lines are cut one by one.
+Lines in which each quotation mark is at the edge of a value or is doubled are all cut together with
+Arrow's functions. In such a line, a delimiter is inside a value if the number of quotation marks
+before the delimiter is odd. Other lines are cut one by one.
 """
 
 from __future__ import annotations
