@@ -22,7 +22,8 @@ class BrokerAddress:
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """The leader of a partition. isr: the partition's in-sync replicas. version: the version of the
-    state's node in ZooKeeper, for conditional writes.
+    node in ZooKeeper that stores this state, so that the broker can write the node on condition
+    that nobody has changed it.
     """
 
     leader: int

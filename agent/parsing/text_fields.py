@@ -98,8 +98,9 @@ class TextFields:
     ) -> Parsed:
         """Makes rows of texts.
 
-        found: the texts of each field, one for each line. good: which lines have texts. rejects: a
-        reject for each line without texts; the result contains these rejects, too.
+        found: the texts of each field, one for each line. good: which lines have texts, because the
+        parser could cut them. rejects: a reject for each other line; the result contains these
+        rejects, too.
         """
         columns = []
         for field in self._from_texts:

@@ -24,7 +24,7 @@ from skidway.cli.moments import shown
 from skidway.clock import Clock
 
 LOOK_EVERY_S = 0.5
-"""Seconds between two looks for requests."""
+"""After this many seconds, the agent looks again whether there are requests."""
 
 CLOSE_S = 5.0
 
@@ -83,8 +83,8 @@ class Reloader:
         return result
 
     def took(self, prepared: Prepared, also: Sequence[str]) -> None:
-        """Answers the requests: the agent runs with new settings now. also: sentences about changes
-        that are not in the settings.
+        """Answers the requests that led to this preparation: the agent runs with new settings now.
+        also: sentences about further changes, such as new schemas in the registry.
         """
         words = [*changes(self.settings, prepared.settings), *also]
         self.settings = prepared.settings
@@ -93,7 +93,8 @@ class Reloader:
         self._answer(Answer(0, [*(words or ["nothing changed"]), *prepared.warnings]))
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answers the requests: the agent keeps its present settings, for this reason."""
+        """Answers the requests that led to the preparation: the agent keeps its present settings,
+        for this reason."""
         self._standing.refused(refusal.reason)
         events.reload_refused(refusal.reason)
         self._answer(Answer(refusal.status, [refusal.reason]))

@@ -24,7 +24,7 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, with a hash of each schema file that they name."""
+    """Settings as they were read, with a hash of each schema file that they name."""
 
     settings: AgentSettings
     schemas: tuple[tuple[str, str], ...]

@@ -28,7 +28,8 @@ def render(trials: Sequence[Trial]) -> str:
 
 
 def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
-    """Why the agent should not run with this configuration; None if there is no such reason."""
+    """Why the agent should not run with this configuration, for example because too many lines are
+    rejected; None if it may run."""
     refused = [each.topic for each in trials if each.share > share_max]
     if not refused:
         return None

@@ -12,8 +12,8 @@ DAMAGED: Final = -2
 
 
 class FileKey(NamedTuple):
-    """Identifies a file by device and inode, whatever the file's name is. Numbers from 2^63 on
-    become negative, because the state stores signed numbers.
+    """Identifies a file by device and inode, whatever the file's name is. Device and inode numbers
+    from 2^63 on become negative, because the state stores signed numbers of 64 bits.
     """
 
     device: int

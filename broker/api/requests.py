@@ -48,8 +48,9 @@ class Requests:
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file cannot be read. If the disk failed, takes the log directory out of
-        use. If only the file is damaged, takes only its partition out of use."""
+        """Called when a log's file cannot be read. If the disk has failed, the broker uses the log
+        directory no longer. If only the file is damaged, it uses only the file's partition no
+        longer."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:
