@@ -66,5 +66,6 @@ tests/conformance/broker):
    good data follows bytes that must be cut off, the broker stops the partition and reports this.
 5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
    already have their assignments continue to work too.
-6. An offset commit is answered when the offset is in ZooKeeper. A commit by a member of an older generation of the group never replaces this offset.
+6. An offset commit is answered when the offset is in ZooKeeper. A commit by a member of an older
+   generation of the group never replaces this offset.
 """

@@ -97,8 +97,8 @@ class RejectedText:
             return WITHHELD_DETAIL
 
     def unreadable(self, line: bytes) -> bytes:
-        """What may be sent of a line that is not in the encoding of its source: nothing if the
-        source has masks, because masks cannot read such a line.
+        """What may be sent of a line that is not in the encoding of its source: the whole line if
+        no rule hides anything, otherwise WITHHELD, because masks cannot read such a line.
         """
         return line if self.is_whole else WITHHELD
 

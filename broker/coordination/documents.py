@@ -24,7 +24,7 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
 class DocumentRefused(SkidwayError):
-    """A node's content is not valid for its path."""
+    """The content of a node is not what a node at this path must contain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from skidway.kafka.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ToldMember:
-    """A member as it is shown to the group's leader."""
+    """A member, as the answer to the leader's join describes it."""
 
     member_id: str
     instance_id: str | None

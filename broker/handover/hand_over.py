@@ -50,8 +50,8 @@ class HandOver:
         """Hands a partition over. Returns the directory to copy, and its waybill (the list of its
         files). May be called again after a success or a failure.
 
-        Raises StateRefused if this broker may not hand the partition over. Also raises DamagedLog,
-        StorageFailed and SkidwayError.
+        Raises StateRefused if this broker may not hand the partition over, for example because
+        another broker leads it. Also raises DamagedLog, StorageFailed and SkidwayError.
         """
         home, path, moved = self._find(partition)
         if not path.exists():
