@@ -47,12 +47,12 @@ Layers, each of which imports only layers above it in this list::
     undo             remembers a log's state before appends, and restores it if their write fails
     partition_log    segments in order: append, write, roll, flush, delete
     timestamps       from an event time to an offset
-    opening          the arguments for opening a log, and the report of what the broker did and found
-                     when it opened the log
+    opening          the arguments for opening a log, and the report of what the broker did and
+                     found when it opened the log
     state_recovery   reads producers and leader epochs from files
     recovery         makes a PartitionLog from files, after a stop of any kind
     retention        decides which segments have expired (pure functions)
-    retention_clock  the clock for deletion by age; unlike the system's clock, it never jumps forward
+    retention_clock  the clock for deletion by age; unlike the wall clock, it never jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk
     log_directory    one of log.dirs: its lock, its small files, and whether it is in use or offline

@@ -21,7 +21,7 @@ failed, and continues to use the log directory.
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
 )
-"""Errors of reads that show that the whole disk has failed, and not only one file on it."""
+"""Errors that show that the whole disk has failed, and not only one file on it."""
 
 
 class StorageFailed(SkidwayError):

@@ -23,8 +23,8 @@ Entry = tuple[int, int]
 
 
 class SparseFile:
-    """A file of entries (a, b). In each entry, both numbers are higher than in the entry before. On
-    disk, the entries are packed by `layout`."""
+    """A file of entries, each a pair of numbers (a, b). In each entry, both numbers are higher than
+    in the entry before. On disk, the entries are packed by `layout`."""
 
     __slots__ = ("_entry", "_saved", "path", "tail")
 

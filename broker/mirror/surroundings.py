@@ -94,10 +94,10 @@ class Local(Protocol):
         ...
 
     def refused(self, replica: Replica) -> None:
-        """Notes that a log refused an append. The write at the end of the turn will report the
-        reason."""
+        """Notes that a log has refused an append. The broker learns the reason from the write at
+        the end of the turn."""
         ...
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """Reports a log that cannot be read."""
+        """Called when the log of a replica cannot be read."""
         ...
