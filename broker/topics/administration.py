@@ -7,9 +7,10 @@ These steps are made in an order in which a crash between any two of them does n
              partitions; a partition is served when its state says that this broker leads it
     delete   the topic is marked -> it is no longer served, and its directories are renamed -> its
              nodes and the mark are removed
-    start    the deletion of a marked topic is completed; a directory is made for a partition that is assigned to
-             this broker and has no state yet; if a partition *with* state has no directory, it has lost
-             data, so it is stopped and reported, and does not begin again at offset 0
+    start    the deletion of a marked topic is completed; a directory is made for a partition that
+             is assigned to this broker and has no state yet; if a partition *with* state has no
+             directory, it has lost data, so it is stopped and reported, and does not begin again
+             at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
 partitions. Therefore, when the directories or states are made, the broker first checks that the
@@ -136,7 +137,8 @@ class Topics(Hosting):
         self.session.submit(work, altered)
 
     def delete(self, topic: Topic, done: Done) -> None:
-        """Deletes a topic and its data. Calls `done` when no broker lists the topic any more."""
+        """Deletes a topic and its data. Calls `done` when the topic is removed from ZooKeeper, or
+        with an error."""
 
         def work(coordinator: Coordinator) -> None:
             store.mark_deletion(coordinator, topic.name, topic.topic_id)

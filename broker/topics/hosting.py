@@ -263,7 +263,8 @@ class Hosting:
             if error.errno in DEVICE_ERRORS:
                 self._partitions.storage_failed(error)
             self._tell(topic, error)
-            # No log directory could take the logs. The topic exists, so try again until one can.
+            # The logs could not be made. The topic exists, so try again until a directory can take
+            # them.
             self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
@@ -297,8 +298,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Stops making these partitions, because their topic was deleted, or deleted and recreated,
-        while their logs were being made.
+        """Drops partitions whose logs were just made, because their topic was deleted meanwhile, or
+        deleted and recreated.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)

@@ -11,8 +11,8 @@ from skidway.dataclass import dataclass
 AVRO: Final = "AVRO"
 NUMBER_MAX: Final = (1 << 31) - 1
 EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
-"""Further keys of a version (for Confluent's data contracts). The client does not change their
-values."""
+"""Further keys that a version's document may have (for Confluent's data contracts). The client
+passes their values on unchanged."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,7 +44,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """Whether a schema is compatible, and if it is not, the reasons."""
+    """The registry's verdict: whether a schema is compatible, and if it is not, the reasons."""
 
     ok: bool
     messages: list[str]

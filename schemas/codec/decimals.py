@@ -1,6 +1,6 @@
-"""Converts the decimals of a column. Both kinds of decimals are in two's complement. An Avro
-decimal is big-endian, and has either as few bytes as possible or the size of a fixed. An Arrow
-decimal is little-endian, and has 16 or 32 bytes."""
+"""Converts the decimals of a column between Avro's form and Arrow's. Both forms are in two's
+complement. An Avro decimal is big-endian, and has either as few bytes as possible or the size of a
+fixed. An Arrow decimal is little-endian, and has 16 or 32 bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _resized(big_endian: Bytes, size: int) -> Bytes:
 
 
 def _exceeds(little_endian: Bytes, limit: int) -> Mask:
-    """Returns a mask of the numbers that are -limit or lower, or limit or higher."""
+    """Returns a mask of the numbers that are at most -limit or at least limit."""
     words = np.ascontiguousarray(little_endian).view("<u8")
     high = words[:, -1].view(np.int64)
     return ~_less(words, high, limit) | _less(words, high, 1 - limit)
