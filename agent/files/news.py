@@ -1,5 +1,4 @@
-"""Collects new file ids and losses until the agent's loop takes them and writes them to the state.
-"""
+"""Collects new file ids and losses until the agent's loop takes them and writes them to the state."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges the losses that have the same time, reason and topic into one loss.
-    """
+    """Merges the losses that have the same time, reason and topic into one loss."""
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:
