@@ -105,7 +105,8 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions that can have records of the intent, if this recipe made the records."""
+    """The partitions that can have records of the intent, if the records were made by this recipe
+    (settings and schemas)."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -122,8 +123,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """All partitions of a recipe's topics. If nobody knows by which recipe records were sent, the
-    records can be in any of these partitions.
+    """All partitions of the topics to which a recipe sends. If nobody knows by which recipe records
+    were made, the records can be in any of these partitions.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}

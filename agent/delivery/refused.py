@@ -116,8 +116,8 @@ class Refused:
 
     @property
     def has_news(self) -> bool:
-        """Whether records have arrived for the search, so that the next turn should begin at
-        once."""
+        """Whether records have arrived for the search, so that the next turn of the agent's loop
+        should begin at once."""
         return self._search.has_news
 
     @property
@@ -132,8 +132,8 @@ class Refused:
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
-        """Takes over records that brokers have just refused. A record that was never sent before is
-        lost; the others are searched for."""
+        """Adds records that brokers have just refused. A record that was never sent before is lost;
+        the others are searched for."""
         for each in refusals:
             self._unmarked[each.flight.intent.sequence] = each.flight.intent
             if each.was_sent or self._progress.is_of_before(each.flight.intent.sequence):

@@ -134,7 +134,8 @@ class Search(Generic[W]):
 
     @property
     def has_news(self) -> bool:
-        """Whether the last turn got records, so that the next turn should begin at once."""
+        """Whether the last turn got records, so that the next turn of the agent's loop should begin
+        at once."""
         return self._has_news and not self.is_over
 
     @property

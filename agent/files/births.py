@@ -87,7 +87,7 @@ class Births:
         fails.
 
         If the opening fails, lists the file as unreadable. As a result, the agent does not seal the
-        file's topic before the next look.
+        file's topic before it has searched for files once more.
         """
         found = sighting.found
         try:

@@ -52,8 +52,8 @@ class Compression:
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
         found, and from now on the agent reads its bytes from the compressed file. UNKNOWN: the
-        compressed file cannot be read yet; the agent lists it as unreadable, and later looks try
-        again. OTHER: the compressed file contains no known file.
+        compressed file cannot be read yet; the agent lists it as unreadable, and tries again when
+        it next searches for files. OTHER: the compressed file contains no known file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

@@ -1,6 +1,6 @@
 """Decides about the files that have been at a path since the last look: the agent reads each of
 these files, leaves it unread, or declares it lost. A look is one search through all patterns for
-the host's files.
+the host's files, and a generation is a rotated file.
 
 The module `rotations` describes the rules, and calls `History` for each path of a directory that a
 look goes through.

@@ -1,5 +1,5 @@
 """Keeps all known files, and finds them by id, by inode, and by the path at which they were
-written.
+written. A look, in this module, is one search through all patterns for the host's files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Handles links that point into another directory than at the last look (search through all
+"""Finds links that point into another directory than at the last look (search through all
 patterns), for example after a deployment or at the start of a new day.
 
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed

@@ -67,9 +67,9 @@ _FIND_TRIES: Final = 10
 
 class OperatingSystem:
     """Implements `Host` for this machine. Owns the description (`Found`) of the file that it last
-    saw at each path, and the time of the inode's last change. As long as nothing changes, each look
-    returns the same descriptions. So an agent that watches 20,000 quiet files does not make and
-    keep a second description of these files.
+    saw at each path, and the time of the inode's last change. As long as nothing changes, each
+    search returns the same descriptions. So an agent that watches 20,000 quiet files does not make
+    and keep a second description of these files.
     """
 
     def __init__(self) -> None:

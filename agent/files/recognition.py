@@ -1,5 +1,6 @@
 """Decides what a file on the host is: a new file, a known file, a copy, another file with a known
-inode, or a known file that was rewritten.
+inode, or a known file that was rewritten. A look is one search through all patterns for the host's
+files.
 
 A `Sighting` describes a found file, and says why the file matters. Looks make sightings (tracking),
 and so does the reader if a file's bytes are not those that were read before. One decision may
@@ -87,8 +88,8 @@ class Recognition:
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Handles a file that was found at a meant path or beside a meant path. A meant path is a
-        path that a pattern matches.
+        """Decides about a file that was found at a meant path, or beside it: begins, ends or
+        replaces its file id where necessary. A meant path is a path that a pattern matches.
         """
         found = sighting.found
         self._mind_unopened(sighting)
@@ -138,8 +139,8 @@ class Recognition:
         )
 
     def see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, that is, a rotated file to which no pattern leads. The file may
-        also be a copy.
+        """Decides about a generation, that is, a rotated file to which no pattern leads, and begins
+        a file id if it is new. The file may also be a copy.
         """
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
@@ -282,10 +283,9 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """If the file is a copy, handles the file. Returns whether the file is a copy. If the file
-        is certainly a copy, the agent reads only the bytes that it had not read of the original. If
-        the file may be a copy, the agent reads the whole file, and declares that its bytes may be
-        delivered twice.
+        """Returns whether the found file is a copy. If it is certainly a copy, the agent reads only
+        the bytes that it had not read of the original. If the file may be a copy, the agent reads
+        the whole file, and declares that its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -347,8 +347,8 @@ class Recognition:
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Handles a found file that has the inode of a known file, but is another file, or may be
-        another file. The agent reads the found file from its first byte.
+        """Begins a file id for a found file that has the inode of a known file, but is another
+        file, or may be another file. The agent reads it from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
@@ -390,8 +390,8 @@ class Recognition:
         return begins_like(self._host, found.real_path, tracked)
 
     def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Handles a file that is still there although its id has ended. The file may have the same
-        bytes as before, more bytes, or different bytes.
+        """Decides about a file that is still there although its id has ended: whether a new id must
+        begin. The file may have the same bytes as before, more bytes, or different bytes.
         """
         assert tracked.length is not None
         found = sighting.found

@@ -1,5 +1,5 @@
 """Finds the source of a path: the source whose patterns match this path, or match the path that the
-file had before rotation. This module does no I/O.
+file had before rotation. A generation is a rotated file. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Manner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TailedSource:
-    """A source, the topic to which its lines go, and the recipe for the bytes that are read from
-    now on.
+    """A source, the topic to which its lines go, and the recipe (settings) by which records are
+    made of the bytes that are read from now on.
 
     framer: divides the bytes into records. flush_s: how long a file must not change before the
     agent takes its last record as it is; None for the agent's `idle.flush.ms`. big_endian: how

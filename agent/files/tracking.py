@@ -339,8 +339,8 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, to which no pattern leads. If the generation is empty, later looks
-        check it again.
+        """Decides about a generation (a rotated file), to which no pattern leads. If it is empty,
+        later looks check it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)

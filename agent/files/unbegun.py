@@ -1,4 +1,5 @@
-"""Remembers the files without a file id: empty files, and files that are too old to be read.
+"""Remembers the files without a file id: empty files, and files that are too old to be read. Each
+look, which is a search for the host's files, makes the list anew.
 
 Such a file may be at a meant path (a path that a pattern matches), or may be an empty rotated file
 to which its program may still write. The state stores these files. A program may write to such a

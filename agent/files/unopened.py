@@ -1,5 +1,5 @@
 """Remembers files that were found but could not be opened yet. The agent reads each of these files
-later, or declares it lost.
+later, or declares it lost. A look is one search for the host's files.
 
 The state stores these files. If one of them is deleted before it can be read, only the state shows
 that it existed.

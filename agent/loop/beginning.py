@@ -59,8 +59,8 @@ def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
     """Writes the name and id of the cluster. For each new topic, writes the present time as the
-    time at which the agent first started with the topic. Deletes recipes and losses that are not
-    needed any more.
+    time at which the agent first started with the topic. Deletes losses and recipes (settings by
+    which records were made) that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()

@@ -186,8 +186,8 @@ class Sampler:
 
 
 def _is_whole(flight: Flight) -> bool:
-    """Whether brokers acknowledged all records of a flight, and the flight's bytes can be read at
-    once, so that the records can be made again."""
+    """Whether brokers acknowledged all records of a flight (an intent that was sent), and its bytes
+    can be read at once, so that the records can be made again."""
     outcome = flight.outcome
     assert outcome is not None
     apart = flight.lost_bytes or flight.uncertain_bytes

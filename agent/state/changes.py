@@ -165,7 +165,8 @@ class Changes:
         self._do("INSERT OR REPLACE INTO unbegun VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
-        """Adds a recipe before the first intents that name it."""
+        """Adds a recipe (the settings by which records are made) before the first intents that name
+        it."""
         row = (recipe.fingerprint, recipe.to_json())
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 

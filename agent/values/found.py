@@ -43,9 +43,10 @@ class Found(NamedTuple):
 
 
 class UnopenedFile(NamedTuple):
-    """A file that could not be opened yet, as the last look found it. base: the path that a rotated
-    file had before the rotation; None if the file is not rotated. may_begin, skip: as in the class
-    `Sighting` of files/sighting; `skip` says how many of the file's first bytes are skipped.
+    """A file that could not be opened yet, as the last search for files found it. base: the path
+    that a rotated file had before the rotation; None if the file is not rotated. may_begin, skip:
+    as in the class `Sighting` of files/sighting; `skip` says how many of the file's first bytes are
+    skipped.
     """
 
     topic: str

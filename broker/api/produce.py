@@ -152,7 +152,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
-    """Remembers the shape of a request, so that later similar requests take the shorter path."""
+    """Remembers the shape of a request (the bytes that do not change from request to request), so
+    that later requests of the same shape take the shorter path."""
     if exchange.frame is None:
         return
     shape = learn(exchange.frame, exchange.version, request, replica)

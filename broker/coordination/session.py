@@ -1,10 +1,10 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
-The loop submits jobs with `submit`; `post` brings their outcomes back to the loop. Jobs run one
-after the other, so a topic is never created and deleted at the same time. While the session is not
-connected, `submit` accepts no job, and the caller gets an error at once instead of after a timeout.
-If ZooKeeper stops answering during a job, the job ends within the session's timeout, because every
-wait in `skidway.coordination` is bounded.
+A job is one operation on ZooKeeper. The loop submits jobs with `submit`; `post` brings their
+outcomes back to the loop. Jobs run one after the other, so a topic is never created and deleted at
+the same time. While the session is not connected, `submit` accepts no job, and the caller gets an
+error at once instead of after a timeout. If ZooKeeper stops answering during a job, the job ends
+within the session's timeout, because every wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
 reads the whole catalog. The broker repeats these two steps until both succeed.
@@ -107,8 +107,8 @@ class ZooKeeperSession:
         self._registration = registration
 
     def read_catalog(self, broker_id: int) -> Catalog:
-        """Reads the catalog. Runs on the calling thread; must be called before `start`. Raises
-        Unreachable."""
+        """Reads the catalog (the cluster's brokers and topics). Runs on the calling thread; must be
+        called before `start`. Raises Unreachable."""
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:

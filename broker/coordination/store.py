@@ -158,8 +158,8 @@ def create_topic(
 
 
 def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap) -> None:
-    """Adds a gap to a mirror topic's settings, even if another program changes the settings at the
-    same time.
+    """Adds a gap (offsets that are missing in the source) to a mirror topic's settings, even if
+    another program changes the settings at the same time.
 
     Raises TopicGone, TooManyGaps.
     """

@@ -1,5 +1,5 @@
 """The part of a move that runs on the old broker's host: turns a partition of the old broker into a
-directory that can be moved.
+directory that can be moved. The directory then contains a waybill, which is a list of its files.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The part of a move that runs on the new broker's host: turns a copied directory into a partition
-of the new broker.
+of the new broker. The directory contains a waybill, which is a list of its files.
 """
 
 from __future__ import annotations

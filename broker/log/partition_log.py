@@ -311,8 +311,8 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment at `base_offset`. `base_offset` is the log end, or in a
-        mirror the offset after a gap.
+        """Begins a new active segment at `base_offset`. This is the log end, or in a mirror's log
+        the offset after missing offsets (a gap).
         """
         try:
             if self._pending:

@@ -1,4 +1,5 @@
-"""Decides for one mirror partition what to do after a batch or an error from the source.
+"""Decides for one mirror partition what to do after a batch or an error from the source, which is
+the partition in the other cluster from which the mirror copies.
 
 The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
 log carries out. The owner also tells the follower where the mirror's log ends, and which batch is

@@ -147,7 +147,7 @@ class Mirrors:
         self._broker.topics.extend(topic, assignment, extended)
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Writes a gap into the topic's settings in ZooKeeper."""
+        """Writes a gap (missing offsets) into the topic's settings in ZooKeeper."""
 
         def named(error: SkidwayError | None) -> None:
             if not self._closed:

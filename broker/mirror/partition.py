@@ -1,4 +1,5 @@
-"""One mirror partition: its follower, its log, and the reason why copying waits or has stopped."""
+"""One mirror partition: its follower (which decides what to copy), its log, and the reason why
+copying waits or has stopped."""
 
 from __future__ import annotations
 

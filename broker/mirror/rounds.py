@@ -1,5 +1,6 @@
-"""Compares the topics of a source with the topics of this cluster, and decides which mirror topics
-to create, to extend and to follow (the plan). Does no I/O.
+"""Compares the topics of a source (a cluster from which this cluster mirrors) with the topics of
+this cluster, and decides which mirror topics to create, to extend and to follow (the plan). Does no
+I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
 topic. Before that, the configs of the source's topic must show that this topic is not itself a

@@ -355,7 +355,8 @@ class MirrorSource:
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
-        """Stores a gap durably. Batches after the gap are copied only when this is done."""
+        """Stores durably that offsets are missing (a gap). Batches after the gap are copied only
+        when this is done."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)

@@ -85,7 +85,8 @@ class Local(Protocol):
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Stores a gap durably, in addition to the gaps that are stored already."""
+        """Stores a gap (missing offsets) durably, in addition to the gaps that are stored
+        already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:

@@ -1,5 +1,5 @@
-"""The topics of one source. Asks the source for its topics in rounds, and creates and extends their
-mirrors.
+"""The topics of one source (a cluster whose topics are mirrored). Asks the source for its topics in
+rounds, and creates and extends their mirrors.
 
 `rounds` decides what to do with topics and partitions. This module carries out the decisions about
 topics, and `source` carries out the decisions about partitions. For one source, only one request is

@@ -1,5 +1,5 @@
-"""Decides which connection is served next, and for how long, so that each gets a fair share. Does
-no I/O.
+"""Decides which connection is served next in a turn of the loop, and for how long, so that each
+gets a fair share. Does no I/O.
 
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*, which
 is the cost of the work done for it so far. The connection with the lowest tag is served next. If a

@@ -1,4 +1,5 @@
-"""Finds where the items of arrays and maps begin, for all rows of a chunk at once.
+"""Finds where the items of arrays and maps begin, for all rows of a chunk of datums at once. A
+cursor is the position that was reached in each datum (`cursor`).
 
 An item begins where the item before it ends. In items that are varints, the last byte shows its
 place by a bit; so one pass over the whole chunk finds all of them. The places of items of a fixed

@@ -56,7 +56,7 @@ class Rows:
         self._has_circles = leading_back(record) is not None
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
-        """Returns the columns of the good datums, and the faults. The faults map the index of each
+        """Returns the columns of the good datums, and the faults: a mapping from the index of each
         bad datum to the reason why it is bad.
 
         A Python object takes many times as much memory as the datum from which it is read. So this
