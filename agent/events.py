@@ -2,8 +2,8 @@
 calling a function that is named after the event.
 
 This module logs no entry for a single record or batch, because the agent's own log may be one of
-the files that the agent tails. The label `topic` is always the data topic. The label is never
-`<topic>.rejected`, even for rejected lines.
+the files that the agent tails. The label `topic` of metrics and entries is always the data topic,
+even for rejected lines, which go to `<topic>.rejected`.
 """
 
 from __future__ import annotations
@@ -164,12 +164,12 @@ def lines_rejected(what: Untold) -> None:
 
 
 def acknowledged(batches: int) -> None:
-    """Brokers acknowledged `batches` batches."""
+    """Brokers have acknowledged this number of batches."""
     _BATCHES.inc(batches)
 
 
 def settled(count: int) -> None:
-    """The checkpoint passed `count` bytes."""
+    """The checkpoint has moved past `count` bytes."""
     _SETTLED.inc(count)
 
 
@@ -212,7 +212,7 @@ def unseen(what: Unseen) -> None:
 
 
 def committed(seconds: float) -> None:
-    """A transaction is durable."""
+    """A transaction of the state is durable. seconds: how long the commit took."""
     _COMMIT.observe(seconds)
 
 
@@ -252,7 +252,8 @@ def sizes(files: int, unreadable: int) -> None:
 
 
 def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
-    """A file id was given."""
+    """A file got a file id. begin: the position at which it begins. predecessor: the file's earlier
+    file id."""
     _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
 
 
@@ -272,7 +273,7 @@ def files_ignored(topic: str, files: int, size: int, path: str) -> None:
 
 
 def file_closed(path: str, file: int, length: int) -> None:
-    """A file id is closed."""
+    """A file id is closed: its file has its final length."""
     _log.info("file_closed", path=path, file=file, length=length)
 
 

@@ -64,5 +64,5 @@ class Catalog:
     """Topics that are being deleted; they are no longer in `topics`."""
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
-        """The topic with an id."""
+        """The topic with this id; None if there is none."""
         return next((each for each in self.topics.values() if each.topic_id == topic_id), None)

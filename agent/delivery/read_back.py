@@ -90,12 +90,12 @@ class Records:
     places: tuple[TopicPartition, ...]
 
     def of(self, part: Part) -> Records:
-        """The records inside a part."""
+        """Those of the records that lie inside the part's byte range."""
         begin, end = np.searchsorted(self.first, [part.first, part.end])
         return self._chosen(slice(int(begin), int(end)))
 
     def in_topic(self, topic: str) -> Records:
-        """The records of one topic."""
+        """Those of the records that were found in partitions of the topic."""
         mine = [index for index, tp in enumerate(self.places) if tp.topic == topic]
         return self._chosen(np.isin(self.place, mine))
 

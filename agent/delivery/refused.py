@@ -74,7 +74,7 @@ class Sought:
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:
-        """Whether the record was found."""
+        """Whether the refused record was found in its partition."""
         return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
 
     def has_all(self) -> bool:

@@ -67,7 +67,7 @@ class Handles:
         return handle
 
     def keep(self, file: int, handle: Handle) -> None:
-        """Takes over an open handle."""
+        """Adds a handle that the caller has opened. From now on, this object closes it."""
         self._open[file] = handle
         self._used[file] = self.now
         while len(self._open) > self._limit:

@@ -64,7 +64,7 @@ class Handle(Protocol):
 
 
 class Host(Protocol):
-    """A machine with files."""
+    """The calls to the operating system that the agent needs for log files."""
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading. Raises OSError if the file cannot be opened, or if it

@@ -34,7 +34,7 @@ class Ignored:
         self.by_topic: Mapping[str, Left] = {}
 
     def begin_look(self) -> None:
-        """Begins to count anew."""
+        """Sets the counts of the present look to zero."""
         self._now = {}
 
     def end_look(self) -> list[str]:
@@ -45,7 +45,7 @@ class Ignored:
         return [t for t in topics if before.get(t, none).files != self._now.get(t, none).files]
 
     def add(self, topic: str, found: Found) -> None:
-        """Counts a file."""
+        """Counts a file that is not read because it is too old."""
         left = self._now.get(topic, Left())
         size = left.bytes + max(found.size, 0)
         self._now[topic] = Left(left.files + 1, size, left.path or found.path)

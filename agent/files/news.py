@@ -14,8 +14,8 @@ from skidway.dataclass import dataclass
 
 @dataclass(slots=True)
 class News:
-    """New file ids and losses since the last call of `take`. doubts: for each topic, how often
-    since its start the agent has found that a file no longer has the bytes that were read.
+    """New file ids and losses since the last call of `take`. doubts: for each topic, how often the
+    agent, since it started, has found that a file no longer has the bytes that were read.
     """
 
     born: list[TrackedFile] = field(default_factory=list)

@@ -39,7 +39,7 @@ class OpenFile:
         return os.pread(self.descriptor, count, position)
 
     def status(self) -> Status:
-        """The file now."""
+        """The present status of the file."""
         found = os.fstat(self.descriptor)
         born_ns = born_of(self.descriptor)
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)

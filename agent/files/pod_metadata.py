@@ -67,7 +67,7 @@ def labels_of(metadata: Metadata, path: str) -> Mapping[str, str] | None:
 
 
 def read(data: bytes) -> Metadata:
-    """Reads a file. Raises MetadataRefused."""
+    """Reads the content of a file with labels. Raises MetadataRefused."""
     document = _document(data)
     if not isinstance(document, dict):
         raise MetadataRefused("it is no object with the labels of pods")

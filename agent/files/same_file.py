@@ -29,7 +29,7 @@ from skidway.agent.values.identity import FINGERPRINT_BYTES
 
 
 class Answer(Enum):
-    """What the evidence says."""
+    """Whether a file is a known file, as far as the evidence shows."""
 
     SAME = "same"
     OTHER = "other"
@@ -51,7 +51,7 @@ class Evidence(NamedTuple):
 
 
 def same_file(evidence: Evidence) -> Answer:
-    """What the evidence says."""
+    """Whether a file is a known file, as far as the evidence shows."""
     known, found = evidence.keys
     if known.inode != found.inode or evidence.was_deleted:
         return Answer.OTHER

@@ -74,7 +74,7 @@ class Format:
 
     @property
     def parser(self) -> ParserSettings:
-        """The settings of the parser."""
+        """The setting `parser`."""
         if self.csv:
             return ParserSettings(type="csv", columns=self.csv, types=dict(self.types))
         if self.logfmt:
@@ -83,7 +83,8 @@ class Format:
 
     @property
     def multiline(self) -> MultilineSettings | None:
-        """How lines are joined."""
+        """The setting `multiline`, which says how lines are joined to records; None if each line is
+        a record."""
         return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
 
     def timestamp(self, timezone: str) -> TimestampSettings | None:

@@ -38,7 +38,7 @@ class Schedule:
         return self._at - now
 
     def ask(self, now: float) -> None:
-        """Asks for a look soon."""
+        """Makes the next look due soon, because an event has shown that files may have changed."""
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def take_longest(self, longest_s: float) -> None:

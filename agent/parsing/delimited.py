@@ -72,7 +72,7 @@ class Found:
 
 
 class DelimitedPattern:
-    """A compiled simple pattern."""
+    """A compiled pattern that is simple (see the module's docstring)."""
 
     def __init__(self, before: bytes, groups: Sequence[_Group], *, dot_all: bool) -> None:
         self._before, self._groups, self._dot_all = before, groups, dot_all

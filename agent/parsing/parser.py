@@ -69,7 +69,7 @@ class Parsed:
 
 
 class Parser(Protocol):
-    """A compiled parser."""
+    """Makes rows of lines, for one source."""
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Parses lines. Each line becomes either a row or a reject."""

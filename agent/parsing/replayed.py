@@ -112,7 +112,7 @@ class ReplayParser:
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the records in envelopes."""
+        """Parses the repaired records that the lines contain."""
         good, envelopes, raw = [], [], []
         rejects = []
         for row, each in enumerate(map(read, lines.to_pylist())):

@@ -44,7 +44,8 @@ class Reloader:
         self._look_at = 0.0
 
     def open(self) -> None:
-        """Begins to take requests. Raises SkidwayError."""
+        """Makes the folder for requests, so that operators can ask for reloads. Raises
+        SkidwayError."""
         self._requests.open()
 
     def ask(self) -> None:
@@ -64,11 +65,13 @@ class Reloader:
 
     @property
     def is_due(self) -> bool:
-        """Whether a preparation must begin."""
+        """Whether somebody has asked for a reload, and no preparation is under way, so that one
+        must begin."""
         return self._preparation is None and (self._is_asked or bool(self._waiting))
 
     def begin(self, work: Callable[[], Prepared]) -> None:
-        """Begins a preparation."""
+        """Begins a preparation, which answers all requests that wait now. work: prepares the
+        settings; runs on a thread of its own."""
         self._is_asked = False
         self._answering, self._waiting = self._waiting, []
         self._preparation = Preparation(work)

@@ -65,7 +65,7 @@ class Requests:
                     path.unlink()
 
     def take(self) -> list[str]:
-        """Takes all requests. Returns their ids."""
+        """Marks all new requests as taken. Returns their ids."""
         taken = []
         try:
             names = list(self._folder.iterdir())

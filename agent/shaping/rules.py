@@ -84,14 +84,14 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether a field is null."""
+    """The condition that a field is null."""
 
     field: Field
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of a condition."""
+    """The condition that another condition is false."""
 
     part: Condition
 

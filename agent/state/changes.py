@@ -92,7 +92,7 @@ class Changes:
         return bool(self.statements)
 
     def put_meta(self, key: str, value: str | int) -> None:
-        """Sets one value of `meta`."""
+        """Sets the value of one key in the table `meta`."""
         self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
@@ -291,7 +291,7 @@ class Changes:
 
 
 def source_row(source: Source) -> Row:
-    """A source as columns."""
+    """The columns of a row for a source."""
     return source.cluster, source.cluster_id, source.topic, source.topic_id
 
 

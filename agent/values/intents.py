@@ -42,7 +42,7 @@ class Intent:
 
     @property
     def length(self) -> int:
-        """How many bytes are promised."""
+        """How many bytes the intent has."""
         return self.end - self.first
 
 

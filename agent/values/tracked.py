@@ -84,7 +84,8 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """Bytes that are settled."""
+        """How many bytes are settled, that is, acknowledged, rejected, filtered, uncertain or
+        lost."""
         return self.acknowledged + self.rejected + self.filtered + self.lost + self.uncertain
 
 
@@ -236,7 +237,7 @@ class TrackedFile:
 
     @property
     def position(self) -> int:
-        """The durable position."""
+        """The position before which every byte is settled."""
         return self.checkpoint.position
 
     @property

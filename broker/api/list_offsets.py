@@ -43,7 +43,7 @@ _MAX_TIMESTAMP_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Looks up every partition."""
+    """Answers with an offset, or an error, for each partition of the request."""
     request = exchange.decode(ListOffsetsRequest)
     times = Counter(
         (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions

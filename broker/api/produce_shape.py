@@ -135,7 +135,7 @@ class Shapes:
         return None
 
     def add(self, shape: Shape) -> None:
-        """Remembers a shape."""
+        """Adds the shape of a request, so that `match` recognises later requests of this shape."""
         if len(self._shapes) >= SHAPES_MAX:
             self._shapes = {}
             self._heads = {}

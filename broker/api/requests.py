@@ -26,7 +26,7 @@ would take additional time.
 
 
 class Requests:
-    """Implements the loop's Service."""
+    """Handles the requests that the loop receives: implements `Service` of network/loop."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker

@@ -95,7 +95,7 @@ class ZooKeeperSession:
 
     @property
     def is_connected(self) -> bool:
-        """Whether `submit` accepts jobs."""
+        """Whether the session is connected to ZooKeeper, so that `submit` accepts jobs."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:

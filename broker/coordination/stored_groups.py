@@ -37,11 +37,12 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """The group has members, or consumers that have registered in ZooKeeper."""
+    """The group has members, or consumers that have registered in ZooKeeper, so the operation is
+    refused."""
 
 
 class GroupGone(SkidwayError):
-    """There is no such group."""
+    """ZooKeeper has no group with this name."""
 
 
 class Looked(NamedTuple):

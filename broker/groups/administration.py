@@ -23,7 +23,7 @@ DEAD = "Dead"
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A group in a list."""
+    """A group, as ListGroups shows it."""
 
     group_id: str
     protocol_type: str

@@ -43,7 +43,7 @@ Use = Callable[[Group | ErrorCode], None]
 
 @dataclass(slots=True)
 class Hosted:
-    """A group in memory."""
+    """A group in memory, with what the broker needs to store and forget it."""
 
     group: Group
     used_at: float

@@ -113,8 +113,8 @@ class LogDirectory:
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
     """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
     directory can be used. Raises StateRefused if another process uses a directory, or if the
-    meta.properties of a directory is damaged. These two errors end the start of the broker, because
-    their cause is an operator's mistake and not a failed disk.
+    meta.properties of a directory is damaged. In both cases of StateRefused the broker does not
+    start, because the cause is an operator's mistake and not a failed disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None

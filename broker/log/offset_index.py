@@ -80,7 +80,7 @@ class OffsetIndex:
         self._entries.save(sync=sync)
 
     def clear(self) -> None:
-        """Drops every entry. Raises OSError."""
+        """Deletes every entry, in memory and in the file. Raises OSError."""
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:

@@ -58,7 +58,7 @@ class SparseFile:
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:
-        """The greatest entry."""
+        """The last, that is, greatest entry; None if there is none."""
         if self.tail:
             return self.tail[-1]
         if not self._saved:

@@ -81,7 +81,7 @@ class TimeIndex:
         self._entries.save(sync=sync)
 
     def clear(self) -> None:
-        """Drops every entry. Raises OSError."""
+        """Deletes every entry, in memory and in the file. Raises OSError."""
         self._entries.clear()
         self._last_timestamp = NO_TIMESTAMP
 

@@ -51,7 +51,7 @@ class Below(NamedTuple):
 
     @classmethod
     def of(cls, header: BatchHeader) -> Below:
-        """The identity of a batch."""
+        """The facts that identify a batch, from its header."""
         return cls(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
 
 

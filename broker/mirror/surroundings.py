@@ -77,7 +77,7 @@ class Local(Protocol):
         ...
 
     def create(self, creation: Creation, done: Done) -> None:
-        """Creates a topic."""
+        """Creates a mirror topic."""
         ...
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:

@@ -41,7 +41,7 @@ Who = TypeVar("Who", bound=Hashable)
 
 
 class Shares(Generic[Who]):
-    """The shares of all connections. Only the loop uses it."""
+    """Decides which of all connections is served next. Only the loop uses it."""
 
     def __init__(self, turn_cost: int = TURN_COST, allowance_min: int = ALLOWANCE_MIN) -> None:
         self._turn_cost = turn_cost

@@ -73,7 +73,7 @@ class HostedPartitions:
         return self.replicas.get(partition)
 
     def host(self, replica: Replica) -> None:
-        """Begins to serve a partition."""
+        """Begins to serve a partition that this broker leads."""
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:

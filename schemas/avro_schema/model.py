@@ -95,7 +95,7 @@ class Fixed:
 
 @dataclass(slots=True, eq=False)
 class Array:
-    """Any number of items."""
+    """Any number of items of one type."""
 
     items: AvroType
     properties: Mapping[str, Any]

@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """No registry answered in time."""
+    """No URL of the registry has answered in time."""
 
 
 class RegistryRefused(SkidwayError):

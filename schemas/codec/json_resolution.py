@@ -195,7 +195,8 @@ class Resolver:
 
 
 class _Texts:
-    """Makes a column of texts."""
+    """Turns JSON values of the reader's type into a column of JSON texts, if the type is
+    `Recursive`."""
 
     def one(self, value: Any) -> str | None:
         return written(value)
