@@ -108,9 +108,8 @@ class Broker:
                 self._answer(each)
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a log's file cannot be read. If the disk has failed, the broker uses the log
-        directory no longer. If only the file is damaged, it uses only the file's partition no
-        longer."""
+        """Called when a log's file cannot be read. If the disk has failed, the broker stops using
+        the log directory. If only the file is damaged, it stops serving the file's partition."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)

@@ -104,7 +104,8 @@ class PodLabels:
 
 
 def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, str | None]:
-    """The labels that a log at `path` would get now, and a sentence that says why it gets none."""
+    """The labels that a log at `path` would get now, and a sentence that says why it gets none;
+    None if it gets labels or needs none."""
     try:
         read = _read(host, source.location, None)
     except _Unread as unread:

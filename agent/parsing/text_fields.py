@@ -60,8 +60,9 @@ class TextFields:
         *,
         source: str,
     ) -> None:
-        """names: the names of the texts. has_default: the fields with a default, which need no
-        text. source: what error messages call a text, such as "group of parser.pattern".
+        """names: the names of the groups or columns whose texts the parser cuts out of a line.
+        has_default: the schema's fields with a default, which need no text. source: what error
+        messages call a text, such as "group of parser.pattern".
         """
         unknown = [name for name in times.fields if name not in names]
         if unknown:

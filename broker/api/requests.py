@@ -48,9 +48,8 @@ class Requests:
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a log's file cannot be read. If the disk has failed, the broker uses the log
-        directory no longer. If only the file is damaged, it uses only the file's partition no
-        longer."""
+        """Called when a log's file cannot be read. If the disk has failed, the broker stops using
+        the log directory. If only the file is damaged, it stops serving the file's partition."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

@@ -49,8 +49,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Takes the lock. Reads meta.properties, the checkpoint files and the file that marks a
-        clean stop. Raises SkidwayError and OSError.
+        """Locks the directory. Reads meta.properties, the checkpoint files and the file that marks
+        a clean stop. Raises SkidwayError and OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
@@ -140,7 +140,8 @@ def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
 
 
 def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None:
-    """Writes both checkpoint files. Raises OSError."""
+    """Writes both checkpoint files of a directory: the recovery points, and the log start offsets.
+    Raises OSError."""
     checkpoints.write_offsets(directory / names.LOG_START_OFFSETS, starts)
     checkpoints.write_offsets(directory / names.RECOVERY_POINTS, points)
 

@@ -61,8 +61,8 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes between an offset and a later end. If there are more than `enough`
-        bytes, the method may stop counting and return any number above `enough`.
+        """The number of bytes from an offset up to the position `end`. If there are more than
+        `enough` bytes, the method may stop counting and return any number above `enough`.
         """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:

@@ -193,8 +193,8 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes between an offset and an end, for a fetch that waits. If there are
-        more than `enough` bytes, the method may return any number above `enough`.
+        """The number of bytes from an offset up to the position `end`, for a fetch that waits. If
+        there are more than `enough` bytes, the method may return any number above `enough`.
         """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
@@ -372,8 +372,8 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets the appends since the last write. `file` is None if the file could not be opened.
-        If so, no byte of these appends was written.
+        """Forgets the appends since the last write. `file`: the segment's file; None if it could
+        not be opened, so that no byte of these appends was written.
         """
         undo = self._undo
         assert undo is not None
