@@ -248,8 +248,8 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The file is not checked here. The replay will check all promised bytes. The replay's
-            # check proves more than a comparison with `tracked.marks`.
+            # The file is not checked here. The replay will check the bytes of all intents, which
+            # proves more than a comparison with `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:

@@ -28,10 +28,10 @@ GROWN = -2
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """The result of the rules. kept: the indexes of the rows that are kept, in rising order. batch:
-    these rows. by: for each given row, the index in `Shaper.filters` of the rule that left the row
-    out; KEPT if the row is kept, GROWN if masks made a text of the row too long. grown: for each
-    row that is GROWN, the field with the text that is too long.
+    """What the rules of a source have made of a batch. kept: the indexes of the rows that are kept,
+    in rising order. batch: these rows. by: for each given row, the index in `Shaper.filters` of the
+    rule that left the row out; KEPT if the row is kept, GROWN if masks made a text of the row too
+    long. grown: for each row that is GROWN, the field with the text that is too long.
     """
 
     kept: Int64s

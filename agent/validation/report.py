@@ -14,7 +14,8 @@ UNREADABLE_MAX: Final = 5
 
 
 def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
-    """The result for programs. ok: whether no source rejects more than `share_max` of its lines."""
+    """The results of the trials, as a JSON document for programs. ok: whether no source rejects
+    more than `share_max` of its lines."""
     sources = [
         {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
         for each in trials
@@ -23,7 +24,8 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
 
 
 def render(trials: Sequence[Trial]) -> str:
-    """The result for people: each source, with examples of rejected lines."""
+    """The results of the trials, as text for people: each source, with examples of rejected
+    lines."""
     return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 
