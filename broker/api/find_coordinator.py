@@ -2,8 +2,8 @@
 
 Several keys in one request are not supported. Transactions are not supported either. As in
 InitProducerId, a request about a transaction is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-which is a final error. If the answer said instead that no coordinator is available, clients would
-repeat the request for a minute.
+after which clients do not try again. If the answer said instead that no coordinator is available,
+clients would repeat the request for a minute.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Handles the requests of members: join, sync, heartbeat, leave.
 
-One broker coordinates all groups. To spread the groups over several brokers, change
-`coordinator_of`.
+Each broker that is asked says that it coordinates the group. A developer who wants to spread the
+groups over several brokers must change `coordinator_of`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Groups(HostedGroups):
         return self._broker_id
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers when the next generation begins, or at once with an error.
+        """Answers a join when the group's next generation begins, or at once with an error.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has
@@ -88,7 +88,7 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
-        """Answers when there is an assignment, or at once with an error."""
+        """Answers a sync when the member's assignment is stored, or at once with an error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -102,7 +102,8 @@ class Groups(HostedGroups):
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, reply: Code
     ) -> None:
-        """Answers with an error code that tells the member what to do."""
+        """Answers a heartbeat with an error code, which tells the member whether it must join
+        again."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -120,7 +121,8 @@ class Groups(HostedGroups):
         members: Iterable[tuple[str, str | None]],
         reply: Callable[[list[ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Removes members. Answers with an error code for each (member id, instance id)."""
+        """Removes members. Answers with one error code for each of them; a member is given as
+        (member id, instance id)."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

@@ -43,7 +43,7 @@ Use = Callable[[Group | ErrorCode], None]
 
 @dataclass(slots=True)
 class Hosted:
-    """A group in memory."""
+    """A group in memory, with what the broker needs to store and forget it."""
 
     group: Group
     used_at: float
@@ -123,9 +123,9 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called at intervals. Looks at the groups without members. If the record of such a group
-        in ZooKeeper is out of date, stores the group. If such a group was not used for a while,
-        forgets it.
+        """Called at intervals. Looks at the groups without members. If ZooKeeper has an old record
+        of such a group, stores the group. If no request has used it for a while, removes it from
+        memory.
         """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
@@ -165,7 +165,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier `then` has dropped the group, so it must be read again
+            else:  # an earlier one of these calls has dropped the group, so it must be read again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -184,8 +184,8 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            # If the stored record lacks members, the broker must replace the record when the group
-            # is empty.
+            # If the stored record lacks members because it would have been too large, the broker
+            # must store the group again when it is empty.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
