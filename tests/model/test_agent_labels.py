@@ -30,7 +30,8 @@ STEPS = 120
 
 
 class Labelling:
-    """One random run with two pods. versions: the number in the newest labels."""
+    """One random run with two pods. versions: the version number in the newest labels, which is one
+    higher at each change."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -237,7 +237,8 @@ class Skipping(Schedule):
         return f"{self.directories} {self.start_at} {self.older_ms} {self.inactive_ms}"
 
     def touch(self) -> None:
-        """Tells the agent that a file has changed, as the kernel does. A turn follows at once."""
+        """Tells the agent that a file has changed, as the kernel does. The agent's next turn (one
+        pass of its loop) follows at once."""
         log = self.at(self.random.choice(PATHS))
         if log is not None:
             self.say(f"touch {log.path}")
@@ -248,7 +249,8 @@ class Skipping(Schedule):
     # --- what the model expects from the agent ------------------------------------------------
 
     def look(self) -> None:
-        """Decides about all files, at the moment of the agent's look."""
+        """Decides from which position each file must be read, at the moment at which the agent
+        scans for files."""
         self.now_ms = self.world.clock.time_ms()
         for log in self.logs:
             if log.is_gone or os.path.dirname(log.base) not in DIRECTORIES[: self.directories]:
@@ -268,8 +270,9 @@ class Skipping(Schedule):
         return is_there and ("narrow" not in self.faults or path.endswith(".log"))
 
     def judge(self, log: Log, now_ms: int | None) -> None:
-        """Decides about a file at a path that a pattern matches. now_ms: the time of the process's
-        last look; None before the first look. The age of files is decided only at looks."""
+        """Decides from which position a file must be read whose path a pattern matches. now_ms: the
+        time of the process's last look; None before the first look. The age of files is decided
+        only at looks."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -286,8 +289,8 @@ class Skipping(Schedule):
                 self.begin(log, 0)
 
     def judge_rotated(self, log: Log) -> None:
-        """Decides about a rotated file that no pattern matches. If the file was the log at the last
-        look, or appeared later, the agent must read the file."""
+        """Decides whether a rotated file must be read whose name no pattern matches. If the file
+        was at the log's path at the last look, or was created later, the agent must read it."""
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -430,7 +433,7 @@ def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> 
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -> None:
     """With `close.inactive.ms`, idle files are closed, and each line is delivered once. If a file
-    is deleted while it is closed, the agent declares its unread lines lost."""
+    is deleted while it is closed, the agent declares the file's unread lines lost."""
     run_all(seeds(range(13_000, 13_008)), "inactive", also)
 
 

@@ -275,8 +275,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch that was sent with one producer id. `base` is the batch's base offset, or -1 as long
-    as no attempt to send the batch has arrived."""
+    """A batch that was sent with one producer id. `base` is the batch's base offset in its
+    partition's log, or -1 as long as no attempt to send the batch has arrived."""
 
     tp: TopicPartition
     encoded: EncodedBatch

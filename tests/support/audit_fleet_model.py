@@ -52,7 +52,7 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=120_000,
 UNKNOWN_SCHEMA = b"\xc3\x01" + b"\x07" * 8 + b"newer"
 
 Pending = dict[tuple[Source, int, int], int]
-"""The records that a sender has not counted yet, by topic, agent and bucket."""
+"""How many records a sender has not counted yet, by topic, agent and bucket."""
 
 
 @dataclass(eq=False)
