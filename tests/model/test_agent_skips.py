@@ -2,7 +2,7 @@
 `start_at: end`, `ignore.older.ms` and `close.inactive.ms`.
 
 Some logs exist before the agent starts. Logs grow, stay unchanged for an hour, and are rotated and
-deleted. Starts and reloads change the settings and add directories. At each look (scan for files)
+deleted. Starts and reloads change the settings and add directories. At each scan (scan for files)
 of the agent, the model uses the settings to decide from which position each file must be read
 (`Log.begin`). In the end, each line after this position is delivered once, or declared lost because
 the host deleted it. No other line is delivered. The announcement of each file names this position.
@@ -51,10 +51,10 @@ class Log:
     - path: where the file is; base: where its program wrote it.
     - begin: the position from which the agent must read the file; None as long as the agent must
       ignore the file. due_ms: the time at which `begin` was set.
-    - is_old: the last look found that the file is too old.
+    - is_old: the last scan found that the file is too old.
     - is_free: the agent may read the file or ignore it, because the file was rotated before the
-      first look.
-    - seen_ns: the file's time of change at the last look.
+      first scan.
+    - seen_ns: the file's time of change at the last scan.
     """
 
     file: MemoryFile
@@ -88,11 +88,11 @@ class Skipping(Schedule):
         self.looked: set[str] = set()
         self.look_ns = 0
         self.since_ms: int | None = None
-        self.now_ms: int | None = None  # the time of this process's last look
+        self.now_ms: int | None = None  # the time of this process's last scan
         self.uncertain: set[str] = set()
         self.unsure: set[str] = set()  # lines that may have left no trace
         self.has_deleted = False
-        self.has_unseen = False  # a log was created and rotated between two looks
+        self.has_unseen = False  # a log was created and rotated between two scans
 
     # --- events -------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Skipping(Schedule):
 
     def rotate(self) -> None:
         """Renames a log. If no pattern matches the names of rotated files, the log's program writes
-        the next log at once, because otherwise a look could find no file at the path."""
+        the next log at once, because otherwise a scan could find no file at the path."""
         log = self.at(self.random.choice(PATHS))
         if log is None:
             return
@@ -271,8 +271,8 @@ class Skipping(Schedule):
 
     def judge(self, log: Log, now_ms: int | None) -> None:
         """Decides from which position a file must be read whose path a pattern matches. now_ms: the
-        time of the process's last look; None before the first look. The age of files is decided
-        only at looks."""
+        time of the process's last scan; None before the first scan. The age of files is decided
+        only at scans."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -290,7 +290,7 @@ class Skipping(Schedule):
 
     def judge_rotated(self, log: Log) -> None:
         """Decides whether a rotated file must be read whose name no pattern matches. If the file
-        was at the log's path at the last look, or was created later, the agent must read it."""
+        was at the log's path at the last scan, or was created later, the agent must read it."""
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -440,8 +440,8 @@ def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """The three settings work together: `start_at` decides at the first look, and `ignore.older.ms`
-    at later looks."""
+    """The three settings work together: `start_at` decides at the first scan, and `ignore.older.ms`
+    at later scans."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 

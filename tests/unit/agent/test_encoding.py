@@ -1,4 +1,5 @@
-"""The tests follow a source with `on_error: replace` from its settings to its records."""
+"""Tests of everything that a source with `on_error: replace` does, from its settings to its
+records."""
 
 import json
 from pathlib import Path

@@ -446,7 +446,7 @@ def test_times_in_some_messages_are_no_event_times(tmp_path: Path) -> None:
 
 
 def test_texts_that_look_like_secrets_are_named(tmp_path: Path) -> None:
-    """If rows contain texts that look like secrets, `guess` names the rules that mask them. The
+    """If rows contain texts that scan like secrets, `guess` names the rules that mask them. The
     rules work in the proposed source."""
     text = "2026-11-23T08:15:01Z INFO card 4111 1111 1111 1111 of ann@example.org, password=x\n"
     found, _ = tried(tmp_path, text * 3)

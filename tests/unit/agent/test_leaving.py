@@ -97,7 +97,7 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 
 @promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
-    """An agent has left only when one look finds all topics unchanged. If a topic grows after its
+    """An agent has left only when one scan finds all topics unchanged. If a topic grows after its
     last word while another topic still waits, the agent takes the last word back. It delivers the
     new bytes and sends the last word again."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
@@ -127,7 +127,7 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """If the kernel reports a change after the last look, the agent does not leave yet, although it
+    """If the kernel reports a change after the last scan, the agent does not leave yet, although it
     has sent its last word."""
     world.files.append(A, b"1\n")
     assert drain(world)

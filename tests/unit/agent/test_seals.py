@@ -32,14 +32,14 @@ def silently(world: World, turns: int = 10) -> None:
     world.publish()
 
 
-# --- the time W, and the look that notes the sizes ----------------------------------------------
+# --- the time W, and the scan that notes the sizes ----------------------------------------------
 
 
 @promise("6 seal")
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is a time before the look that notes the files' sizes. During the look, a line may be
+    """W is a time before the scan that notes the files' sizes. During the scan, a line may be
     written to a file whose size is already noted."""
     world.files.append(A, b"1\n")
     world.start()
@@ -94,7 +94,7 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
     """If the bytes of a file change before W, but the file's size stays the same, the agent does
-    not send the seal for W. The size that the look noted is no longer valid, because only the old
+    not send the seal for W. The size that the scan noted is no longer valid, because only the old
     bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -111,7 +111,7 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """The first look after a start notes the length of a rotated file that has intents with
+    """The first scan after a start notes the length of a rotated file that has intents with
     unacknowledged lines. If the agent then finds that the file has other bytes, which were written
     before W, the noted length is no longer valid."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))

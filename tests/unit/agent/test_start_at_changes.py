@@ -66,7 +66,7 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
 @promise("1 start at the end")
 def test_new_files_are_read_whole_after_the_topic_changed() -> None:
     """If only the topic of a source changes, the agent continues in the files that it was reading,
-    and reads the files that appeared since the last look from their first byte."""
+    and reads the files that appeared since the last scan from their first byte."""
     world = looked(end("logs", "/log/*.log"))
     world.files.append(APP, b"two\n")
     world.files.append("/log/new.log", b"new\n")
@@ -91,7 +91,7 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """The state stores which paths every look excluded. If a path was excluded only in later looks,
+    """The state stores which paths every scan excluded. If a path was excluded only in later scans,
     an earlier look covered it, even if that was in another process. So a new file at this path is
     read whole."""
     world = looked(end("logs", "/log/*.log"))
@@ -107,7 +107,7 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
-    """If a new source has a file that the other sources always excluded, the look counts as the
+    """If a new source has a file that the other sources always excluded, the scan counts as the
     first look at this file, and the agent skips the file's lines."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
@@ -133,8 +133,8 @@ def test_another_exclusion_skips_nothing() -> None:
 @promise("1 start at the end")
 def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
     """If a changed pattern also matches rotated files, the agent reads an unknown rotated file
-    whole if it changed after the last look, even if it was empty then. The agent skips a rotated
-    file from before the first look."""
+    whole if it changed after the last scan, even if it was empty then. The agent skips a rotated
+    file from before the first scan."""
     world = World(settings(end("logs", APP)))
     world.files.append("/log/app.log.2", b"before\n")
     world.files.append(APP, b"")

@@ -101,8 +101,8 @@ def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
 
 
 def test_counts_are_those_of_the_records() -> None:
-    """For each bucket of event time, the count, the bytes and the checksum agree with the records
-    of the bucket."""
+    """For each bucket of event time, the count, the bytes and the checksum that the agent reports
+    to the audit agree with the records of the bucket."""
     source = regex(
         r"(?P<t>\d+) .*", timestamp=TimestampSettings(fields=["t"], format="epoch", timezone="UTC")
     )
@@ -266,8 +266,8 @@ class Spied(Frames):
 
 
 def test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times() -> None:
-    """If every line of a reading is too long, every line is rejected. The parser of times then gets
-    no lines at all, and this causes no error."""
+    """If all lines that the agent reads at once are too long, all are rejected. The parser of times
+    then gets no lines at all, and this causes no error."""
     time = TimestampSettings(fields=["time"], format="rfc3339")
     made = recipe(max_line_bytes=64, timestamp=time, **regex("(?P<time>.*)"))
     pressed = press(made, reading(b"x" * 70 + b"\n" + b"y" * 70 + b"\n"))

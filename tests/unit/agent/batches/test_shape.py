@@ -49,8 +49,8 @@ def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
 
 @promise("2 filtered")
 def test_a_record_is_a_row_a_reject_or_left_out() -> None:
-    """Each record of a reading becomes either a row, a reject or a filtered record. A filtered
-    record keeps the origin and the event time that it would have had as a row."""
+    """Each record that the agent reads becomes either a row, a reject or a filtered record. A
+    filtered record keeps the origin and the event time that it would have had as a row."""
     made = recipe(shape='drop level = "DEBUG" as d\nkeep status >= 300 as k', **regex(
         PATTERN, ))  # fmt: skip
     with pytest.raises(ConfigurationRefused, match="status is a text"):
@@ -280,8 +280,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule keeps a group of a file's path out of the rows, a trial of the rules notes that the
-    agent nevertheless sends the whole path."""
+    """If a rule keeps a group of a file's path out of the rows, a trial of the rules on sample
+    lines prints a note that the agent nevertheless sends the whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

@@ -56,8 +56,8 @@ def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk, draining reports the disk. It does not claim to have stored the last word,
-    the message which says that all lines are delivered."""
+    """If the disk is full, draining fails with an error that says so. It does not claim to have
+    stored the last word, the message which says that all lines are delivered."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))

@@ -40,8 +40,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """If a file is rotated and compressed between two looks of the agent, the agent reads the rest
-    of the file from the compressed file. It reads no byte twice."""
+    """If a file is rotated and compressed between two of the agent's scans, the agent reads the
+    rest of the file from the compressed file. It reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     if not is_down and "*" in pattern:
         world.files.append("/log/app.log-other", b"held\n")
@@ -289,7 +289,7 @@ def measuring(world: World) -> Iterator[None]:
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """Bytes of stored intents wait until their compressed file is measured. Nothing is lost, even
-    if the measurement lasts for many looks, and longer than the agent waits for late batches."""
+    if the measurement lasts for many scans, and longer than the agent waits for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -477,7 +477,7 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """A file may be truncated between two looks and grow beyond the agent's position again. The
+    """A file may be truncated between two scans and grow beyond the agent's position again. The
     agent notices the change by the bytes before its position, even if the file's first bytes are
     the same."""
     world.files.append(A, header + b"old content, some of it\n")
@@ -1023,7 +1023,7 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
 
 
 def test_a_quiet_agent_sleeps_longer() -> None:
-    """An agent that has nothing to do sleeps longer, until its next look or until an event wakes
+    """An agent that has nothing to do sleeps longer, until its next scan or until an event wakes
     it."""
     world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
     world.files.append(A, b"1\n")

@@ -1,4 +1,4 @@
-"""A running agent takes changed settings. Tests with the parameter `change` run twice, once with a
+"""A running agent gets changed settings. Tests with the parameter `change` run twice, once with a
 reload and once with a restart, and the results must be the same."""
 
 from __future__ import annotations

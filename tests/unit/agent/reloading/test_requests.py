@@ -17,7 +17,8 @@ from support.agent_world import raw, settings
 
 
 def test_each_request_gets_its_answer(tmp_path: Path) -> None:
-    """If two commands run at the same time, both get the answer, and leave no file behind."""
+    """If two commands `skidway agent reload` run at the same time, each gets an answer, and leaves
+    no file behind."""
     requests = Requests(tmp_path)
     requests.open()
     with Asking(tmp_path) as one, Asking(tmp_path) as other:

@@ -1,5 +1,5 @@
-"""Rules are applied in their order. Whether a sample contains a record depends on the record's
-origin, and not on chance."""
+"""Rules of `shape` are applied in their order. Whether the rule `sample` keeps a record depends on
+the record's origin, and not on chance."""
 
 from __future__ import annotations
 
