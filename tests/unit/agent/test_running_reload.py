@@ -1,4 +1,4 @@
-"""The agent's program takes other settings between two turns of its loop."""
+"""The agent's program takes over changed settings between two turns (passes) of its loop."""
 
 from __future__ import annotations
 

@@ -138,8 +138,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """If the agent notices missing rotated files while a seal waits for acknowledgements, it drops
-    the seal and notes the files' sizes again for a later seal."""
+    """If the agent notices missing rotated files while a seal waits for acknowledgements, it gives
+    up this seal, and notes the files' sizes again for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -163,7 +163,7 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
     """All lines of a rotated file are delivered, but the file is unreadable when the agent starts.
-    The file delays the topic's seal only until the agent can look at the file."""
+    The file delays the topic's seal only until the agent can read the file."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

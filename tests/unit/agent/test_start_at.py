@@ -1,5 +1,5 @@
-"""With `start_at: end`, the agent skips the lines that files contain at its first look at a pattern
-of the source. A scan is a scan for the files that match."""
+"""With `start_at: end`, the agent skips the lines that files contain at its first scan of a pattern
+of the source. In a scan, the agent searches for the files that match its patterns."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
 
 @promise("1 start at the end")
 def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
-    """One transaction stores the position in a file and the note that the agent has looked at the
+    """One transaction stores the position in a file and the fact that the agent has scanned the
     pattern. So after a kill at any moment, each line after the stored position is delivered once.
     If the agent is killed before this transaction, the scan after the next start counts as the
     first scan."""
@@ -111,8 +111,8 @@ def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None
 
 @promise("1 start at the end")
 def test_start_at_does_not_change_what_was_looked_at() -> None:
-    """If `start_at` is changed to `end` later, the agent skips nothing, because it has looked at
-    the pattern before."""
+    """If `start_at` is changed to `end` later, the agent skips nothing, because it has scanned the
+    pattern before."""
     world = World(settings(raw()))
     started(world)
     world.kill()

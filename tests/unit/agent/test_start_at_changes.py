@@ -1,5 +1,5 @@
 """With `start_at: end`, after changes of patterns, topics and exclusions, the agent skips only
-files that no earlier look (scan) could find."""
+files that no earlier scan could find."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """The state stores which paths every scan excluded. If a path was excluded only in later scans,
-    an earlier look covered it, even if that was in another process. So a new file at this path is
-    read whole."""
+    """The state stores which paths were excluded in every scan. A path that was excluded only in
+    later scans is not one of these: an earlier scan would have found a file there, even if that
+    scan was in another process. So a new file at this path is read whole."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)
@@ -107,8 +107,8 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
-    """If a new source has a file that the other sources always excluded, the scan counts as the
-    first look at this file, and the agent skips the file's lines."""
+    """If a new source has a file that the other sources always excluded, the next scan counts as
+    the first scan of this file, and the agent skips the file's lines."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
     world.files.append("/log/b.log", b"b old\n")
@@ -123,7 +123,7 @@ def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
 
 @promise("1 start at the end")
 def test_another_exclusion_skips_nothing() -> None:
-    """If `exclude` changes, no file of a pattern that was looked at is skipped."""
+    """If `exclude` changes, no file of a pattern that was scanned before is skipped."""
     world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
     world.files.append("/log/b.log", b"b\n")
     change(world, end("logs", "/log/*.log"))

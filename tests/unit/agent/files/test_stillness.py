@@ -10,15 +10,15 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """If other files in a directory change all the time, a scan is still valid as long as the names
-    of the log and its rotated files stay the same."""
+    """If other files in a directory change all the time, a listing is still valid as long as the
+    names of the log and its rotated files stay the same."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 
 
 def test_two_looks_shortly_one_after_the_other_prove_nothing() -> None:
     """Two listings in quick succession may both find the same half-finished rotation. Therefore the
-    agent looks a third time and compares the result with the first scan."""
+    agent lists the directory a third time and compares this listing with the first one."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.0, 90 + STILL_MS - 1) == before
 

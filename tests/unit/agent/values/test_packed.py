@@ -1,4 +1,5 @@
-"""Checkpoints and fingerprints are packed, and give back the values from which they were made."""
+"""Checkpoints and fingerprints keep their values packed in bytes, and give back the values from
+which they were made."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # the first step notes no bucket, the second notes all
+    assert told == [100, 0]  # all in the second step, none in the others
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -242,9 +242,9 @@ def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
 
 @promise("6 complete")
 def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
-    """The share of rejects depends on the counts of two topics. If the counts of one topic are
-    deleted, the verdict on the other topic's bucket is the same as that of a judge that starts
-    later."""
+    """The share of rejects depends on the counts of two topics. These are the topic and its topic
+    of rejected lines. If the counts of one of them are deleted, a running judge gives the other
+    topic's bucket the same verdict as a judge that starts later."""
     site, policy = Site(), replace(POLICY, rejects_share=0.6)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):
@@ -281,7 +281,8 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An agent declares losses all the time, and a step has time for only one bucket. The oldest
-    bucket, which is lost, is called complete only until the judge has judged each bucket once."""
+    bucket, whose lines the first loss concerns, is called complete only until the judge has judged
+    each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

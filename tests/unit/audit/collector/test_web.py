@@ -149,8 +149,8 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
 
 
 def test_a_short_tier_is_shown_with_its_reason() -> None:
-    """If a tier has counted too few records, the page names this tier, and says how many records it
-    lacks."""
+    """If a tier has counted too few records of a bucket, the bucket's page names this tier, and
+    says how many records it lacks."""
     _, _, body = _get(_ledger(records=3), "/buckets")
     assert "broker dc1 is short by 2 of 5" in body
     assert "incomplete" in body

@@ -148,8 +148,9 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 
 
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
-    """If the counts of a silent host are missing, other tiers have more records than the host
-    counted. The text then names the cause, the place and the command once, below all reasons."""
+    """A silent host has two effects: its counts are missing, and other tiers have more records than
+    it has counted. The text gives both reasons, and then the cause, the place and the command
+    once."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
@@ -197,8 +198,8 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
 
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
-    """If every bucket is complete, but a recount found other files than the committed files, the
-    command reports this once, and names no bucket."""
+    """If every bucket is complete, but a recount found other files in an output than the loader had
+    committed, the command reports this once, and names no bucket."""
     bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
     status, text = why([*good(), bad])
     assert status == 1
@@ -209,7 +210,8 @@ def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
 
 
 def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why) -> None:
-    """If a bucket has only a warning, its heading says that there is a warning."""
+    """If a bucket is complete and has only a warning, its heading says "complete" together with the
+    warning."""
     counted = Count(REJECTED, 7, START, SIZE, 5, 10, 1)
     ranges = (Range(REJECTED, 0, 0, 5),)
     tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
@@ -263,8 +265,8 @@ def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> N
 
 
 def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
-    """If two agents read a file, the first doubled line is the first line of the file. The command
-    can read it only on the file's host."""
+    """If two agents have read the same file, all its lines are doubled, and the first doubled line
+    is the first line of the file. The command can read it only on the file's host."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\n")
     found = Explanation(

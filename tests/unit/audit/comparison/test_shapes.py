@@ -61,5 +61,5 @@ def test_fields_may_have_other_names() -> None:
 
 @pytest.mark.parametrize("value", [None, b"no json", b"[]", b"{}", b'{"message": 5}', b"\xff"])
 def test_values_without_the_shape(value: bytes | None) -> None:
-    """A value that does not have the shape yields nothing."""
+    """A value that does not have the shape yields no line."""
     assert SHAPES["vector"].shipped(value) is None

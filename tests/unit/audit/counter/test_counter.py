@@ -105,8 +105,9 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """The numbers of deltas have no gaps, and a turn without new records uses no number. Each count
-    in a delta contains the number of the previous delta that counted the same bucket."""
+    """The numbers of deltas have no gaps, and a turn of the counter's loop without new records uses
+    no number. Each count in a delta contains the number of the previous delta that counted the same
+    bucket."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -489,8 +490,8 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """The counter makes a heartbeat when one is due. The heartbeat contains the number of the
-    counter's last message."""
+    """The counter sends a heartbeat when `heartbeat.interval.ms` has passed. The heartbeat contains
+    the number of the counter's last message."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()

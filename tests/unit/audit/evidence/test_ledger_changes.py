@@ -17,8 +17,8 @@ def _delta(number: int, *counts: Count) -> bytes:
 
 def test_a_bucket_has_changed_once() -> None:
     """After a bucket's counts have changed, the next call of `changed_buckets` names the bucket
-    once. It does not matter whether records were counted for the first time, were added, or were
-    left out by a rule. A repeated message changes nothing."""
+    once. It does not matter whether the bucket's records were counted for the first time, more
+    records were counted, or a rule left out records. A repeated message changes nothing."""
     ledger = Ledger()
     assert ledger.changed_buckets() is None  # earlier changes are unknown
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
@@ -61,7 +61,7 @@ def test_deleted_buckets_are_gone() -> None:
 
 def test_what_another_connection_writes_may_change_every_bucket(tmp_path: Path) -> None:
     """If another connection wrote to the database, the ledger does not know which buckets have
-    changed."""
+    changed. The next call of `changed_buckets` then returns None."""
     ledger, other = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "a.db")
     ledger.changed_buckets()
     assert ledger.changed_buckets() == ({}, {})

@@ -71,8 +71,8 @@ def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
 
 @promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
-    """All seals of an agent that declared a loss are kept, because the verdicts on many buckets
-    depend on the last seal before the loss."""
+    """The ledger keeps all seals of an agent that declared a loss, because the verdicts on many
+    buckets depend on the last seal before the loss."""
     said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
     ledger = _ledger(*said)
     ledger.prune([], LATE)

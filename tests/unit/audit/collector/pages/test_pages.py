@@ -64,8 +64,8 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
 
 @in_state("silent")
 def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
-    """A host that has been silent for longer than `silence.ms` is in the table of silent hosts. Its
-    lines are at risk since the time of its last seal."""
+    """A host that has been silent for longer than `silence.ms` is in the table of silent hosts. The
+    page shows its lines since the time of its last seal as at risk."""
     found = _json(site, "/index.json")
     [row] = found["silent_hosts"]
     assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
@@ -181,7 +181,7 @@ def test_the_newest_loads_say_rows_files_and_duration() -> None:
 @in_state("complete")
 def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
     """For each place that has all records of a bucket, the page shows how long after the bucket's
-    end the history first found all records there."""
+    end the history first shows all records there."""
     bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
     after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)
@@ -215,8 +215,8 @@ def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient)
 
 
 def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
-    """If a recount found other files than were committed, the first page names the topic, the
-    output, the file and the next command."""
+    """If a recount found other files in an output than the loader had committed, the first page
+    names the topic, the output, the file and the next command."""
     made = Site(has_recount=True, copied="copy.parquet")
     body = TestClient(made.dashboard().application()).get("/").text
     said = "in hdfs://nn:8020/logs, on etl1, found: copy.parquet. Next: skidway audit why dc1."
@@ -309,9 +309,9 @@ def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> Non
 
 @in_state("incidents")
 def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
-    """A cell of an hour or a day has the gravest verdict of the buckets that somebody should look
-    at. If no topic has buckets in some columns, these are left out, and the next column says how
-    long the gap is."""
+    """The cell of an hour or a day shows the gravest verdict of those of its buckets that somebody
+    should look at. If no topic has buckets in some columns, these are left out, and the next column
+    says how long the gap is."""
     hours = _json(site, "/index.json?by=hour")["grid"]
     newest = {x["topic"]: x["verdict"] for x in hours if x["start_ms"] == 1_769_850_000_000}
     assert newest == {
@@ -339,7 +339,8 @@ def test_older_hours_are_a_link_away_and_lead_back(site: TestClient) -> None:
 
 @in_state("incidents")
 def test_search_finds_topics_hosts_outputs_and_reasons(site: TestClient) -> None:
-    """A text is found in names of topics, hosts and outputs, and in the reasons of buckets."""
+    """The search finds a text in names of topics, hosts and outputs, and in the reasons of buckets'
+    verdicts."""
     for text, kind in (
         ("NGINX", "topic"), ("app3", "host"), ("nn:8020", "sender at hdfs"),
         ("is short by", "bucket"), ("deleted unread", "bucket"),

@@ -23,7 +23,8 @@ from skidway.audit.collector.pages.table import Cell, Column, Table, csv_text
     ],
 )
 def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
-    """A duration is readable at a glance, and never negative."""
+    """A duration is shown with at most two units, so that it can be read at a glance, and is never
+    negative."""
     assert words.duration(seconds) == text
 
 
@@ -39,7 +40,7 @@ def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
     ],
 )
 def test_counts_of_narrow_cells_are_short(count: int, text: str) -> None:
-    """A count fits into a cell of the grid, however great it is."""
+    """A count is shortened so that it fits into a cell of the grid, however great it is."""
     assert words.short(count) == text
 
 
