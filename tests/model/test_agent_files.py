@@ -55,7 +55,7 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # each file has its own first line, which fills its fingerprint
+    has_header: bool = False  # each file has its own first line, as long as a fingerprint
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0

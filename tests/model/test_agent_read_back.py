@@ -191,7 +191,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # refused batches may wait one after the other
+        if "refuse" in self.faults:  # refused batches may be decided one after the other
             self.settle()
         self.publish()
         self.check_end()

@@ -3,7 +3,7 @@ several times from one file, and in which the file changes between two of these 
 
 The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
 more bytes than one reading covers, the agent makes batches from several readings together, and
-kills happen while several intents of one file are in flight.
+kills happen while several intents (stored promises to send bytes) of one file are in flight.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ SIZES = (
     ("FINGERPRINT_BYTES", 64, (identity, same_file, loop, register)),
     ("GUARD_BYTES", 32, (identity, reading)),
 )
-"""A reading must hold the longest line, and the bytes of a fingerprint."""
+"""The constants that the tests make smaller, each with its new value and the modules that have it.
+A reading must hold the longest line, and the bytes of a fingerprint (a hash of a file's first
+bytes)."""
 
 OF_HOLES = 600
-"""READ_BYTES for files with NUL bytes. A reading must have room for more NUL bytes than the
-shortest hole inside a line has, because otherwise the agent could not recognize such a hole.
+"""READ_BYTES (the size of one reading) for files with NUL bytes. A reading must be longer than the
+shortest run of NUL bytes inside a line that counts as a hole, because otherwise the agent could not
+recognize such a hole.
 """
 
 

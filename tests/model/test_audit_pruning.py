@@ -1,5 +1,5 @@
-"""Under random schedules, a ledger that deletes old buckets calls a bucket complete only if a
-ledger with all buckets does so, too.
+"""Under random schedules, a ledger (the store of a collector) that deletes old buckets calls a
+bucket complete only if a ledger with all buckets does so, too.
 
 Two ledgers take the same messages. One of them deletes old buckets at random moments. After each
 step, the test compares their verdicts.

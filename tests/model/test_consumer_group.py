@@ -138,7 +138,7 @@ class World:
         self.deliveries: dict[tuple[TopicPartition, int], int] = {}
 
     def note_topic(self, topic: str) -> None:
-        """Writes the number of partitions into the topic's node, as our brokers do."""
+        """Writes the number of partitions into the topic's node, as Skidway's brokers do."""
         path, count = f"{nodes.BROKER_TOPICS}/{topic}", len(self.cluster.topics[topic].logs)
         if path in self.zookeeper.nodes:
             self.zookeeper.write(path, b"%d" % count)

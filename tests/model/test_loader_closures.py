@@ -269,7 +269,7 @@ def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_the_tables_keep_open_files_only(seed: int) -> None:
     """When the waiting time of all closed files has passed, the tables contain only marks, names
-    and closures of open files, even if many more files were loaded."""
+    and closures (announced final lengths) of open files, even if many more files were loaded."""
     world = World(random.Random(seed), "")
     schedule(world, 120)
     for _ in range(8):

@@ -27,9 +27,9 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule to one record after the other, and changes the marks. Returns the rows and
-    the straddles. A straddle is a record that begins before its file's mark and ends after this
-    mark."""
+    """Applies the rule of docs/delivery.md to one record after the other, and changes the marks
+    (the highest position of each file). Returns the rows and the straddles. A straddle is a record
+    that begins before its file's mark and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):

@@ -1,5 +1,5 @@
 """A small fleet whose audit messages, clocks and policy change at random, for tests that compare
-two ways of judging the same ledger.
+two ways of judging the same ledger (a collector's store of evidence).
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
 event happens for which the audit has a rule. A message is missing, comes twice or comes with other

@@ -85,8 +85,8 @@ class MemoryLoading:
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """Writes the note that a run leaves in the output while it works. If None, the runs write
-        no note."""
+        """Writes the note (a file) by which a run shows in the output that it is working. If None,
+        the runs write no note."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
@@ -134,7 +134,8 @@ class MemoryLoading:
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
-        """Removes the whole output with its rows, manifests and marks, as an operator might do."""
+        """Removes the whole output with its rows, manifests and marks (the loader's state), as an
+        operator might do."""
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:

@@ -26,8 +26,9 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The loader's output for one source topic. `positions` and `marks` are those in the output's
-    newest manifest. `rows` contains the rows in the output's files."""
+    """The loader's output for one source topic. `positions` (of partitions) and `marks` (how far
+    each file is loaded) are those in the output's newest manifest. `rows` contains the rows in the
+    output's files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))

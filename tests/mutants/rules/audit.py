@@ -1190,7 +1190,7 @@ MUTANTS = (
         "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
         (f"{_JUDGEMENT}rules/test_equation.py::test_the_loaders_rejects_count_as_arrived",),
     ),
-    # Last words.
+    # Last words: the final seals of agents that leave.
     Mutant(
         "the last word of a host that is still expected is proof for ever",
         "audit/judgement/rules/seals.py",

@@ -50,8 +50,9 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """An agent that leaves closes no file, because it could not take a closure back. So bytes that
-    are deleted before the agent runs again are still declared lost."""
+    """An agent that leaves closes no file, because it could not take a closure (the announcement of
+    a file's final length) back. So bytes that are deleted before the agent runs again are still
+    declared lost."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []

@@ -78,8 +78,8 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """If the agent is killed after it stored an intent for the reject of a large hole, it sends the
-    same record again."""
+    """If the agent is killed after it stored an intent (a promise to send) for the reject of a
+    large hole, it sends the same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
     world.start()

@@ -1,5 +1,5 @@
-"""The agent searches the brokers for records that it cannot send again. In these tests, the agent's
-whole loop runs in memory."""
+"""The agent searches the brokers for records that it cannot send again. An intent is a stored
+promise to send certain bytes. In these tests, the agent's whole loop runs in memory."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
     """An intent is a stored promise to send certain bytes. The agent makes the same records from
-    these bytes whether it presses them alone or together with the bytes of other intents."""
+    these bytes whether it processes them alone or together with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -369,13 +369,14 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
 )
 def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
     """If two settings fill the same field (for example `fields` and a group of `path.pattern`), the
-    agent refuses the settings before it stores the first intent."""
+    agent refuses the settings before it stores the first promise to send lines."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         Press(recipe(**source))
 
 
 def own_schema(schema: dict[str, Any], **source: Any) -> Press:
-    """Returns the press of a source whose settings name a schema."""
+    """Returns the press (which makes records from lines) of a source whose settings name a
+    schema."""
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="s.avsc", **source)
     plain = recipe()
     return Press(

@@ -1,5 +1,6 @@
-"""A recipe contains a fingerprint of the code that turns lines into records. Whenever anything
-changes that can change these records, the fingerprint changes too."""
+"""A recipe consists of the settings by which lines become records, and of a fingerprint of the code
+that makes the records. Whenever anything changes that can change these records, the fingerprint
+changes too."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def rows(made: Recipe, pressed: Pressed) -> list[dict[str, Any]]:
 
 
 def given(fields: list[dict[str, Any]], /, **source: Any) -> Recipe:
-    """Returns the recipe of a source with a given schema."""
+    """Returns the recipe (the rules by which lines become records) of a source with a given
+    schema."""
     text = json.dumps({"type": "record", "name": "logs", "fields": fields})
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="logs", **source)
     topics = (TopicSnapshot("logs", 1, 1_048_588), TopicSnapshot("logs.rejected", 1, 1_048_588))
@@ -172,8 +173,8 @@ def test_settings_refuse_a_key_without_a_rule() -> None:
 @promise("2 another program")
 def test_rules_that_a_program_refuses_are_of_another_program() -> None:
     """If a stored recipe has rules that the present version of the program does not know, the agent
-    does not fail. The recipe counts as a recipe of another program, so the agent reads the records
-    of its intents back from the brokers."""
+    does not fail. The recipe (the stored settings by which lines become records) counts as a recipe
+    of another program, so the agent reads the records of its intents back from the brokers."""
     made = recipe(shape="drop line is null")
     unknown = replace(made, shape="forget line")
     assert "shape-2" in made.program
@@ -184,7 +185,8 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
 
 
 def test_rules_that_are_only_comments_are_no_rules() -> None:
-    """If the text of the rules has only comments, the recipe is the same as without rules."""
+    """If the text of the rules has only comments, the recipe (the stored settings by which lines
+    become records) is the same as without rules."""
     assert recipe(shape="# nothing\n\n") == recipe()
 
 

@@ -91,7 +91,7 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 ) -> None:
     """If a rotated file is rewritten with different bytes of the same size after its file id was
     closed, the agent reads the new bytes. It also declares a loss, because other bytes may have
-    been written and replaced since the closure."""
+    been written and replaced since the file id was closed."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]

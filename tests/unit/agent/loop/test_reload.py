@@ -94,8 +94,8 @@ def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> N
 
 @BOTH
 def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Change) -> None:
-    """If the topic of a source changes, the lines after the last stored intent go to the new topic
-    under a new file id. No line is in both topics."""
+    """If the topic of a source changes, the lines after the last stored intent (promise to send
+    bytes) go to the new topic under a new file id. No line is in both topics."""
     world = started(raw("logs", A))
     world.files.append(A, b"1\n2\n")
     change(world, raw("others", A))
@@ -109,8 +109,9 @@ def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Chan
 
 @promise("2 new settings")
 def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
-    """If the agent stored an intent for lines before a reload, it uses the old settings when it
-    sends these lines again after a kill. It uses the new settings for all later lines."""
+    """If the agent stored an intent (a promise to send bytes) for lines before a reload, it uses
+    the old settings when it sends these lines again after a kill. It uses the new settings for all
+    later lines."""
     joined = MultilineSettings(type="start", pattern="^b", timeout_ms=100)
     world = started(raw("logs", A))
     world.files.append(A, b"b1\nc1\n")

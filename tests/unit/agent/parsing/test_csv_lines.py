@@ -121,7 +121,8 @@ def test_a_line_is_a_header_because_of_its_own_text() -> None:
 
 @pytest.mark.parametrize("header", [None, "A B,B,C"])
 def test_recipes_of_earlier_versions_still_reject_headers(header: str | None) -> None:
-    """With a recipe that an earlier version stored, the agent still rejects header lines."""
+    """With a recipe (settings by which lines become records) that an earlier version stored, the
+    agent still rejects header lines."""
     settings = ParserSettings(type="csv", columns=NAMES, header=header)
     made = recipe(parser=settings)
     data = f"{header or 'a,b,c'}\n1,2,3\n".encode()

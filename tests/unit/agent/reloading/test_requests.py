@@ -57,8 +57,8 @@ def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
 
 
 def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
-    """When the agent starts, it deletes old answers and takes the waiting requests. It also takes
-    the requests that it had taken before it was killed."""
+    """When the agent starts, it deletes old answers and accepts the waiting requests. It also
+    accepts again the requests that it had accepted, but not answered, before it was killed."""
     folder = tmp_path / FOLDER
     folder.mkdir()
     for name in ("a.answer", "b.taken", "c.request", "d.unsaid"):

@@ -286,8 +286,8 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
 def test_the_ledger_is_read_beside_a_running_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that reads the ledger does not wait for a running agent, and does not disturb the
-    agent."""
+    """A program that reads the ledger (what happened to the bytes of each file) does not wait for a
+    running agent, and does not disturb the agent."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])

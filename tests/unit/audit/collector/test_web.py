@@ -110,7 +110,8 @@ def test_the_overview_says_the_verdict_first() -> None:
 
 
 def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
-    """Each cell and each topic's row has its verdict in words, and a legend explains each word."""
+    """On the overview, each cell of the grid and each topic's row has its verdict in words, and a
+    legend explains each word."""
     _, _, body = _get(_ledger(records=3, buckets=3), "/")
     assert "3 incomplete" in body
     said = re.findall(r'aria-label="(dc1.logs [^"]+)"', body)

@@ -1,5 +1,6 @@
-"""Tests how records of log shippers are read. The records have the fields that the documentation of
-each shipper names. No shipper runs in these tests (tests/conformance/shippers runs rsyslog)."""
+"""Tests how records of log shippers are read. The shape of records says which fields they have.
+Here these are the fields that the documentation of each shipper names. No shipper runs in these
+tests (tests/conformance/shippers runs rsyslog)."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
     """After a topic was deleted and created again, the counter counts the new topic from offset 0,
-    without the old marks, under the new topic id."""
+    without the old marks (of how far each file was counted), under the new topic id."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
@@ -425,7 +425,8 @@ def test_our_own_topics_are_not_counted(site: Site) -> None:
 
 
 def test_a_new_epoch_counts_everything_again(site: Site) -> None:
-    """In a new epoch, the counter begins with message number 1, offset 0 and no marks."""
+    """In a new epoch, the counter begins with message number 1, offset 0 and no marks (of how far
+    each file is counted)."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.begin_epoch(2)
@@ -474,8 +475,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """A state of the previous format can be used: it keeps its offsets, marks and numbers, and the
-    counter adds the bucket size to it."""
+    """A state of the previous format can be used: it keeps its offsets, marks (of how far each file
+    is counted) and message numbers, and the counter adds the bucket size to it."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")

@@ -1,4 +1,5 @@
-"""The ledger says which buckets have changed, so that only these buckets are judged again."""
+"""The ledger (the collector's store) says which buckets have changed, so that only these buckets
+are judged again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests which old data the ledger deletes, and which it keeps."""
+"""Tests which old data the ledger (the collector's store) deletes, and which it keeps."""
 
 from __future__ import annotations
 
