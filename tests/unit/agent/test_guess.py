@@ -219,8 +219,8 @@ def test_utf_16_is_recognized_by_its_mark(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_any_encoding_is_repaired(content: bytes, tmp_path: Path) -> None:
-    """If the bytes are neither UTF-8 nor similar to western text, `guess` proposes no encoding. No
-    line is rejected, and the proposal recommends the option `--encoding`."""
+    """If the bytes are neither UTF-8 nor similar to western text, `guess` proposes no encoding, but
+    settings with which no line is rejected. It recommends the option `--encoding`."""
     found, results = tried(tmp_path, content)
     assert "encoding" not in found.block
     assert found.block["on_error"] == "replace"
@@ -446,7 +446,7 @@ def test_times_in_some_messages_are_no_event_times(tmp_path: Path) -> None:
 
 
 def test_texts_that_look_like_secrets_are_named(tmp_path: Path) -> None:
-    """If rows contain texts that scan like secrets, `guess` names the rules that mask them. The
+    """If rows contain texts that look like secrets, `guess` names the rules that mask them. The
     rules work in the proposed source."""
     text = "2026-11-23T08:15:01Z INFO card 4111 1111 1111 1111 of ann@example.org, password=x\n"
     found, _ = tried(tmp_path, text * 3)

@@ -19,8 +19,8 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Draining is refused if a user other than the agent's user runs the command. The agent could
-    not read the files that another user, such as root, would write into the agent's state
+    """Draining is refused if a user other than the agent's user runs the command `drain`. The agent
+    could not read the files that another user, such as root, would write into the agent's state
     directory."""
     open_state(tmp_path).close()
     owner = os.geteuid()

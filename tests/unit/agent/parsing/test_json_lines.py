@@ -269,7 +269,7 @@ def test_times_inside_objects_are_found() -> None:
 
 def test_numbers_that_no_double_can_be_are_refused() -> None:
     """If a number is too large for a double, the line is rejected, so that no row has an infinite
-    number that no program wrote. Other large numbers, and texts that scan like such numbers, are
+    number that no program wrote. Other large numbers, and texts that look like such numbers, are
     accepted."""
     lines = [
         b'{"x": 1e400}', b'{"x": -1E+400}', b'{"other": [1e999]}', b'{"x": 1%s.0}' % (b"0" * 400),

@@ -380,8 +380,8 @@ def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_state_is_new_only_for_the_process_that_made_it(tmp_path: Path) -> None:
-    """Only the process that made a state knows that nobody has sent a message with its agent id.
-    Any other process may have opened an older copy."""
+    """Only the process that created a state knows for certain that no message with the state's
+    agent id was ever sent. Any other process may have opened an older copy of the state."""
     made = open_state(tmp_path)
     assert made.is_new
     made.close()

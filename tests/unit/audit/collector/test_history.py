@@ -1,5 +1,5 @@
-"""Tests the history of verdicts: its rows, its store, its lines on pages, and its answers. The
-tests use no sockets."""
+"""Tests the history of verdicts: its rows (one for each change of a bucket's verdict), its store,
+its lines on pages, and its answers. The tests use no sockets."""
 
 from __future__ import annotations
 
@@ -170,8 +170,8 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
-    """A restart of the collector adds no rows to the history. If a count changes after a restart,
-    the row's cause names only the tier and the number of its records."""
+    """A restart of the collector adds no rows to the history. If a count of a bucket changes after
+    a restart, the row's cause names only the tier and the number of its records."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()

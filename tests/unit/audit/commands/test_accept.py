@@ -61,8 +61,8 @@ def ask(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Ask:
-    """Runs a command on the store. The store receives at once every decision that the command
-    publishes."""
+    """Returns a function that runs a command on the store. The store receives at once every
+    decision that the command publishes."""
     config = tmp_path / "audit.yml"
     config.write_text(
         f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"

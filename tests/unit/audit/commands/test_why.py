@@ -48,7 +48,8 @@ Why = Callable[..., tuple[int, Any]]
 
 @pytest.fixture
 def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Why:
-    """Runs the command on a store with these messages."""
+    """Returns a function that runs the command on a store with given messages, and returns its exit
+    status and its output."""
 
     def run(
         said: list[Message], *options: str, now: int = NOW, topic: tuple[str, ...] = ("dc1.logs",)
@@ -104,7 +105,7 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
 def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
     """Without the argument TOPIC, the command names one bucket of each topic: the bucket that `why
     TOPIC` would explain. It prints the bucket's gravest cause, the next command, and the number of
-    other buckets that need a look. It names only topics that have such a bucket."""
+    other buckets with problems. It names only topics that have such a bucket."""
     said = [*good(), *short(START + SIZE, 3)]
     status, text = why(said, topic=())
     assert status == 1
@@ -121,7 +122,7 @@ def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
 
 
 def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
-    """If no bucket needs a look, the command says so, with status 0."""
+    """If no bucket has a problem, the command says so, with status 0."""
     status, text = why(good(), topic=())
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
 

@@ -18,7 +18,7 @@ SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 
 class Ended(BaseException):
-    """Raised where the program ends."""
+    """Raised at the point where the simulated program ends."""
 
 
 class Ending:

@@ -221,8 +221,8 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
 def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
-    """If the producer in an agent's message is not an agent id, the collector and the report still
-    work."""
+    """If the producer in an agent's message is not an agent id, the collector and `skidway audit
+    report` still work."""
     sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
     chosen: list[Message] = [
         _delta(1),

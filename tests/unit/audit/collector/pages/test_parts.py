@@ -1,4 +1,4 @@
-"""Tests the words, tables and CSV of the pages."""
+"""Tests the words, tables and CSV of the dashboard's pages."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_shares_are_never_shown_as_nothing_if_there_is_something() -> None:
 
 
 def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
-    """CSV has all rows, including rows that the page leaves out, with their values. A spreadsheet
-    does not treat the name of a host as a formula."""
+    """A table as CSV has all rows, including rows that the page leaves out, with their values. A
+    spreadsheet does not treat the name of a host as a formula."""
     columns = (Column("host", "Host"), Column("lag", "Lag"))
     names = ("=cmd|' /C calc'!A0", "-1", 'a"b,c', "plain")
     rows = tuple((Cell(name), Cell("1 min", -60)) for name in names)
@@ -71,7 +71,8 @@ def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
 
 
 def test_programs_read_values_and_statuses() -> None:
-    """JSON has the value of a cell (or its text, if it has no value) and its status."""
+    """A table as JSON has, for each cell, its value (or its text, if it has no value) and its
+    status."""
     table = Table(
         "t", "c", (Column("a", "A"), Column("b", "B")), ((Cell("x", 5, status="lost"), Cell()),)
     )
