@@ -75,8 +75,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Kafka keeps records although their event times are ten years ago. The reason is that the
-    agent creates topics with configs that make retention ignore event times."""
+    """Kafka keeps records whose event times are ten years old. The reason is that the agent creates
+    topics with configs that make retention ignore event times."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

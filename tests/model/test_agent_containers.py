@@ -246,8 +246,8 @@ def test_parts_of_a_containers_lines_are_neither_lost_nor_doubled(
 @promise("2 framing")
 @pytest.mark.parametrize("also", ["", "multiline"])
 def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -> None:
-    """If each part of a text comes before `idle.flush.ms` has passed since the previous part, they
-    become one record, even if the agent is killed between two parts."""
+    """If each part of a text comes before `idle.flush.ms` has passed since the previous part, the
+    parts become one record, even if the agent is killed between two parts."""
     run_all(seeds(range(16_000, 16_010)), "file", "patient", also)
 
 

@@ -1,5 +1,5 @@
-"""The real agent runs under random schedules while the file with the labels of pods changes, breaks
-and vanishes.
+"""The real agent runs under random schedules while the file with the labels of pods changes,
+becomes invalid and vanishes.
 
 At the end, every line of every pod is delivered. If the brokers have several copies of a record,
 all copies are the same, so the labels are the same, too. And each record has labels that its pod

@@ -416,7 +416,7 @@ def run_all(seeds: range, *faults: str) -> None:
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "forbid", "delete"])
 def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seeds) -> None:
     """With `start_at: end`, the agent skips exactly the whole lines that existed when it first
-    looked at a pattern, whatever kills, rotations, reloads and further patterns follow."""
+    scanned a pattern, whatever kills, rotations, reloads and further patterns follow."""
     run_all(seeds(range(11_000, 11_008)), "end", also)
 
 
@@ -424,7 +424,7 @@ def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seed
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> None:
     """With `ignore.older.ms`, the agent ignores exactly the files that were too old when it found
-    them, and reads them whole if they change later. A file that changed after an earlier look is
+    them, and reads them whole if they change later. A file that changed after an earlier scan is
     never too old, however long no agent ran."""
     run_all(seeds(range(12_000, 12_008)), "older", also)
 

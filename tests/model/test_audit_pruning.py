@@ -107,7 +107,8 @@ class Site:
         self.tell(*said)
 
     def rest(self) -> None:
-        """The hosts send only seals, and some days pass."""
+        """The hosts send only seals (messages without counts, which say that all earlier lines are
+        counted), and some days pass."""
         self.seal(70)
         self.clock.advance((DAYS + 1) * 86_400)
 

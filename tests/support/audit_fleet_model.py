@@ -58,8 +58,8 @@ Pending = dict[tuple[Source, int, int], int]
 @dataclass(eq=False)
 class Teller:
     """The state of a sender. It consists of the sender's last number, the records that the sender
-    has not counted yet, and, for each bucket, the number of the sender's last delta with counts of
-    the bucket."""
+    has not counted yet, and, for each bucket, the number of the sender's last delta (message with
+    counts) that counted the bucket."""
 
     sender: Sender
     last: int = 0
@@ -135,8 +135,8 @@ class AuditFleet:
         self._seal(self.random.choice(self._running()))
 
     def _everybody(self) -> None:
-        """Lets all senders send deltas with their pending records, and lets all agents send
-        seals."""
+        """Lets all senders send deltas (messages with counts) that count their pending records, and
+        lets all agents send seals, which say that all earlier lines are counted."""
         for teller in [*self._running(), *self.counters]:
             self._delta(teller)
         for teller in self._running():

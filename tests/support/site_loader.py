@@ -1,4 +1,5 @@
-"""The loader of the simulated site: its rows, and the deltas that count the rows of each commit.
+"""The loader of the simulated site: its rows, and the deltas (messages with counts) that count the
+rows of each commit.
 
 The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
 may skip. Faults make the loader misplace rows, or change rows that the loader has written.

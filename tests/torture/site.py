@@ -218,8 +218,8 @@ class TortureSite:
     # --- after all faults have ended --------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers. Waits until nothing changes any more in what happened to the lines,
-        and returns this: the truth.
+        """Stops the writers. Waits until the truth (what happened to every line) no longer changes,
+        and returns it.
 
         Raises NotReady if a program does not finish its work in time although no fault is active.
         """

@@ -83,9 +83,9 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """The agent may have closed a file before the file is deleted. Then the agent assumes that the
-    file was deleted an hour before a scan for files no longer found it. So the assumed life of the
-    file is rather too short than too long."""
+    """The agent may have closed a file before the file is deleted. Then the agent only notices in
+    its hourly search that the file is gone, and assumes that the file was deleted an hour before
+    this search. So the assumed life of the file is rather too short than too long."""
     world.files.append("/log/other", b"")
     world.files.append(A, b"old\n")
     born_ms = world.clock.time_ms()

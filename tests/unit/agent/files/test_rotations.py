@@ -109,7 +109,8 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
     """If a closed rotated file has a new modification time but the same bytes, the agent declares
-    no loss and continues to send seals for the topic."""
+    no loss and continues to send seals for the topic. (A seal says that all earlier lines are
+    counted.)"""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -166,8 +167,9 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """A log may be rotated after the agent's last seal, while the agent is down. When the agent
-    starts again, it reads the rotated files."""
+    """A log may be rotated while the agent is down, after the agent's last seal (the message which
+    says that all earlier lines are counted). When the agent starts again, it reads the rotated
+    files."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -273,9 +275,9 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """If the rotated file that the agent knows is deleted, the agent declares one loss, because
-    later files that it never saw may be deleted too. Rotation deletes the oldest rotated file
-    first."""
+    """Rotation deletes the oldest rotated file first. So if the newest rotated file that the agent
+    knows is deleted, later files that it never saw may be deleted too, and the agent declares one
+    loss."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)

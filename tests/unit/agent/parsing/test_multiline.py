@@ -73,7 +73,8 @@ def test_a_record_has_no_more_lines_and_bytes_than_allowed() -> None:
     ],
 )
 def test_a_record_is_whole_when_no_line_can_follow(data: bytes, end: int) -> None:
-    """A record is whole if another record follows it, or if the record can take no further line."""
+    """A record counts as whole, so that the agent can send it, if another record follows it, or if
+    the record can take no further line."""
     assert start(3, 8).whole_records_end(data) == end
 
 

@@ -275,8 +275,8 @@ def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> No
 
 
 def test_histories_are_found_by_their_reasons(site: Site) -> None:
-    """The search finds a text, in upper or lower case, in the reasons and causes of buckets that
-    are new enough."""
+    """The search finds a text, in upper or lower case, in the reasons and causes of buckets. It
+    leaves out buckets that began before a given time."""
     site.late_line()
     for text in ("12 MORE", "is short by"):
         assert [x.bucket for x in site.history.search(text, 0, 10)] == [site.bucket]

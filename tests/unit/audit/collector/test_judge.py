@@ -133,7 +133,8 @@ def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPa
 
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge judges a bucket again if its counts have changed. It does not do so if only other
-    buckets have changed, or if its agent has sent a newer seal."""
+    buckets have changed, or if its agent has sent a newer seal (which says that all earlier lines
+    are counted)."""
     site, told = Site(), list[int]()
     site.judge = Judge(
         site.ledger, lambda: POLICY, site.clock, lambda found, _: told.append(len(found))

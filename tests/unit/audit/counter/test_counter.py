@@ -105,9 +105,9 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """The numbers of deltas have no gaps, and a turn of the counter's loop without new records uses
-    no number. Each count in a delta contains the number of the previous delta that counted the same
-    bucket."""
+    """The numbers of deltas (the counter's messages with counts) have no gaps, and a turn of the
+    counter's loop without new records uses no number. Each count in a delta contains the number of
+    the previous delta that counted the same bucket."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -118,9 +118,9 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """A count contains the number of the last delta that counted the same bucket, even if later
-    deltas counted other buckets. If a count contained the number of a delta that counted only other
-    buckets, the bucket would seem to lack a delta."""
+    """A count contains the number of the last delta (message with counts) that counted the same
+    bucket, even if later deltas counted other buckets. If a count contained the number of a delta
+    that counted only other buckets, the bucket would seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -213,8 +213,8 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """If records have expired, the counter continues after them, and the delta contains their
-    offsets as a gap."""
+    """If records have expired, the counter continues after them, and its next message contains
+    their offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)

@@ -128,8 +128,9 @@ def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """Each count of a bucket in a delta contains the number of the previous delta that counted this
-    bucket. The sender of the deltas keeps this number in its durable state."""
+    """Each count of a bucket in a delta (a message with counts) contains the number of the previous
+    delta that counted this bucket. The sender of the deltas keeps this number in its durable
+    state."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

@@ -36,8 +36,8 @@ def test_a_bucket_has_changed_once() -> None:
 
 @promise("6 complete")
 def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
-    """The ledger takes several deltas with left-out records of one bucket, even if nobody calls
-    `changed_buckets` in between."""
+    """The ledger takes several deltas (messages with counts) about left-out records of one bucket,
+    even if nobody calls `changed_buckets` in between."""
     ledger, rules = Ledger(), (Filtered("drop", 1, 1),)
     ledger.changed_buckets()
     for number in range(1, 5):

@@ -67,7 +67,8 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
 @in_state("silent")
 def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     """A host that has been silent for longer than `silence.ms` is in the first page's table of
-    silent hosts. The page shows its lines since the time of its last seal as at risk."""
+    silent hosts. The page shows its lines since its last seal (the message which says that all
+    earlier lines are counted) as at risk."""
     found = _json(site, "/index.json")
     [row] = found["silent_hosts"]
     assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
@@ -89,7 +90,8 @@ def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: li
 
 def test_a_host_that_does_not_vouch_is_at_risk() -> None:
     """An agent may still send messages although it cannot deliver its lines. If the time of its
-    newest seal is too old, the first page shows the host's lines as at risk."""
+    newest seal, before which all its lines are counted, is too old, the first page shows the host's
+    lines as at risk."""
     site = TestClient(Site(held_up={"app5": 9}).dashboard().application())
     found = _json(site, "/index.json")
     assert found["silent_hosts"] == []
@@ -159,8 +161,9 @@ def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) ->
 
 
 def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
-    """The time of a host's newest seal may be too old although the host's agent has reported that
-    all bytes are safe. Then the first page shows "none told" as the host's bytes at risk."""
+    """The time of a host's newest seal, before which all its lines are counted, may be too old
+    although the host's agent has reported that all bytes are safe. Then the first page shows "none
+    told" as the host's bytes at risk."""
     site = Site(held_up={"app5": 9, "app6": 9}, backlogs={"app5": Backlog()})
     found = {x["what"]: x["bytes"] for x in at_risk(site)}
     assert (found["host app5"], found["host app6"]) == ("none told", "unknown")
