@@ -39,7 +39,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
     """No line is lost or doubled if the agent is killed with kill -9 again and again while it sends
-    lines. Meanwhile the program continues to write lines."""
+    lines. Meanwhile the program that writes the log continues to write lines."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):

@@ -469,8 +469,8 @@ def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """Runs the acceptances that `why` names for a cause (or for every cause), until no bucket needs
-    one."""
+    """Runs the commands `skidway audit accept` that `why` names for a cause (or for every cause, if
+    `cause` is None), until `why` names none."""
 
     def accepted() -> bool:
         document = site.why(topic)

@@ -471,7 +471,8 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the agent declares a loss before its checkpoint has passed the lost
-    record. After a crash the record would be sent again, and could be accepted."""
+    record. After a crash the record would be sent again, and could be accepted although it was
+    declared lost."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 

@@ -365,7 +365,7 @@ class Producer:
         `appended`.
 
         If the broker refuses the batch, the batches before it are answered, and the batches after
-        it are returned as drained.
+        it are returned as drained (undelivered, so that the agent sends them again).
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1

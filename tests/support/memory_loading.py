@@ -275,8 +275,8 @@ class _Spark:
         progress(len(work), len(work))
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
-        """Rewrites groups of files in the store. Each task rewrites one group of files. The task's
-        first argument is left out, and its other arguments describe the group."""
+        """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
+        first argument of a task, because the other arguments describe the group."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

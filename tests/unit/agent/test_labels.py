@@ -302,8 +302,8 @@ def test_no_location_ends_the_agent(location: str, world: World) -> None:
     ],
 )
 def test_the_keys_of_a_log(path: str, keys: tuple[str, ...]) -> None:
-    """The path of a log determines the keys under which its labels can be, the most exact key
-    first."""
+    """The path of a log determines the keys under which its labels can be in the file with the
+    labels. The most exact key is used first."""
     assert keys_of(path) == keys
 
 

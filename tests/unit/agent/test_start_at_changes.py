@@ -183,8 +183,9 @@ def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: boo
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_end_first", [False, True])
 def test_sources_with_overlapping_patterns(is_end_first: bool) -> None:
-    """A file belongs to the first source whose pattern matches, and the setting of this source
-    decides. Files that appear later are read whole, even if the order of the sources changes."""
+    """A file belongs to the first source whose pattern matches, and `start_at` of this source
+    decides where reading begins. Files that appear later are read whole, even if the order of the
+    sources changes."""
     sources = [end("others", "/log/a*.log"), raw("logs", "/log/*.log")]
     world = looked(*sources[:: 1 if is_end_first else -1])
     own, other = ("others", "logs") if is_end_first else ("logs", "others")

@@ -1,5 +1,5 @@
-"""Records that a broker refuses for good. The agent first reads the partition back to find out
-whether an earlier attempt to send the record arrived."""
+"""Records that a broker refuses for good. Before the agent declares such a record lost, it reads
+the partition back to find out whether an earlier attempt to send the record arrived."""
 
 from __future__ import annotations
 

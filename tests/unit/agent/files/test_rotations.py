@@ -628,8 +628,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """The kernel may report a new path to the agent before the agent has looked at the directory.
-    If a rotated file is older than the file at this path, other rotated files may be gone, and the
+    """The kernel may report a new path to the agent before the agent has scanned the directory. If
+    a rotated file is older than the file at this path, other rotated files may be gone, and the
     agent declares one loss. If no rotated file is older, the agent declares nothing lost."""
     made = make()
     made.start()

@@ -189,7 +189,7 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """If `cp app.log app.log.bak` is run before the agent's first full look at the directory, no
+    """If `cp app.log app.log.bak` is run before the agent's first full scan of the directory, no
     line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()

@@ -20,8 +20,8 @@ from skidway.kafka.columns import Origins
 from support.promises import promise
 
 KNOWN = "5b4d676592edbe7e421dcdc8096d57a168e8cbc82e7892cfe37742bf435cfb9c"
-"""The digest of the records that known rules make from known records. If this digest changes, raise
-SHAPE_VERSION."""
+"""The digest of the records that known rules make from known records. If this digest changes,
+increase SHAPE_VERSION, the version of the code that applies rules."""
 
 KEY = HashKey(b"0123456789abcdef")
 RULES = """
@@ -67,8 +67,8 @@ def rows(found: Shaped) -> list[dict[str, Any]]:
 @promise("2 another program")
 def test_known_records_become_known_records() -> None:
     """The same rules always turn the same records into the same result. If the result changes,
-    SHAPE_VERSION must be raised, so that the agent searches the brokers for records that an older
-    version of the program had promised to send, and does not make them again."""
+    SHAPE_VERSION must be increased, so that the agent searches the brokers for records that an
+    older version of the program had promised to send, and does not make them again."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()
     assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (2, KNOWN)

@@ -91,7 +91,7 @@ def test_step_by_step_is_everything_at_once(seed: int) -> None:
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the judge starts, it needs several steps for a large store. Until all steps are done,
-    the report says how much is not judged yet, and gives no time up to which a topic is
+    the judge's result says how much is not judged yet, and gives no time up to which a topic is
     complete."""
     site = Site()
     for hour in range(10):

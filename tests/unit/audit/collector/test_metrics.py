@@ -104,8 +104,8 @@ def test_each_tier_says_until_when_it_has_records() -> None:
 
 
 def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
-    """The collector's metrics come from the judgement that it makes block by block. They include
-    the records of each tier, and change with the next judgement."""
+    """The collector's metrics come from the judgement that it makes block by block (a block is an
+    hour of buckets). They include the records of each tier, and change with the next judgement."""
     clock, ledger = ManualClock(), Ledger()
     settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
     start = clock.time_ms() // SIZE - 90  # so that the buckets are in two blocks
@@ -124,8 +124,8 @@ def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
 
 
 def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
-    """A bucket that begins after the time of the judgement does not count as written, because one
-    line with a wrong time would hide that a tier makes no progress."""
+    """For the freshness of a topic, a bucket that begins after the time of the judgement does not
+    count, because one line with a wrong time would hide that a tier makes no progress."""
     sent = [count(LOGS, 3), count(LOGS, 101)]
     tell(sent, sent, sent)
     assert metric("written_until_timestamp_seconds", tier="agent") == 240
