@@ -65,7 +65,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        self.interrupted_at: float | None = None  # when batches in flight were first lost
+        self.interrupted_at: float | None = None  # when a connection first broke
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
 

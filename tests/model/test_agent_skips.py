@@ -2,8 +2,8 @@
 `start_at: end`, `ignore.older.ms` and `close.inactive.ms`.
 
 Some logs exist before the agent starts. Logs grow, stay unchanged for an hour, and are rotated and
-deleted. Starts and reloads change the settings and add directories. At each scan (scan for files)
-of the agent, the model uses the settings to decide from which position each file must be read
+deleted. Starts and reloads change the settings and add directories. At each of the agent's scans
+for files, the model uses the settings to decide from which position each file must be read
 (`Log.begin`). In the end, each line after this position is delivered once, or declared lost because
 the host deleted it. No other line is delivered. The announcement of each file names this position.
 The agent's count of ignored old files is exact.

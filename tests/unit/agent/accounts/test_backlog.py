@@ -83,7 +83,7 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """The agent may have closed a file before the file is deleted. Then the agent only notices in
+    """The agent may have closed a file before the file is deleted. Then the agent notices only in
     its hourly search that the file is gone, and assumes that the file was deleted an hour before
     this search. So the assumed life of the file is rather too short than too long."""
     world.files.append("/log/other", b"")

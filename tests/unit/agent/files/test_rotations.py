@@ -275,8 +275,8 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """Rotation deletes the oldest rotated file first. So if the newest rotated file that the agent
-    knows is deleted, later files that it never saw may be deleted too, and the agent declares one
+    """Rotation deletes the oldest rotated file first. So if the rotated file that the agent knows
+    is deleted, later files that it never saw may be deleted too, and the agent declares one
     loss."""
     generations(world, 5, keep=2)
     world.settle()

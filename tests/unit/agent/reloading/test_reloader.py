@@ -73,8 +73,9 @@ def done(preparation: Preparation) -> Prepared | Refusal | None:
 
 def test_health_says_since_when_the_files_differ(site: Site) -> None:
     """The files differ from the running settings if the settings file has changed, if `sources.dir`
-    has a new file, or if a schema file has changed. /health gives the time of the scan that noticed
-    the difference. If the files have their old content again, /health no longer mentions them."""
+    has a new file, or if a schema file has changed. /health gives the time of the check that
+    noticed the difference. If the files have their old content again, /health no longer mentions
+    them."""
     assert site.look() == {}
     site.write(linger_ms=7)
     first = site.look()

@@ -491,7 +491,7 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """The counter sends a heartbeat when `heartbeat.interval.ms` has passed. The heartbeat contains
+    """The counter makes a heartbeat when `heartbeat.interval.ms` has passed. The heartbeat contains
     the number of the counter's last message."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
