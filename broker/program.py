@@ -215,6 +215,7 @@ class Program:
             loop.timers,
             jobs,
             topics.topic_id,
+            lambda: topics.catalog.controller_id,
         )
 
     def _serve(self, cluster_id: str) -> None:
@@ -270,6 +271,7 @@ class Program:
     def _catalog_changed(self, catalog: Catalog) -> None:
         if self.broker is not None and not self._stopping:
             self.broker.topics.apply(catalog)
+            self.broker.groups.follow_coordinator()
 
     def _take_block(self, taken: Any) -> None:
         session = self._session

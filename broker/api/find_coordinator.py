@@ -33,7 +33,15 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         code, words = ErrorCode.INVALID_REQUEST, f"there is no key type {request.key_type}"
         exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
         return
-    found = broker.topics.catalog.brokers[broker.groups.coordinator_of(request.key)]
+    found = broker.topics.catalog.brokers.get(broker.groups.coordinator_of(request.key))
+    if found is None:
+        words = "the controller, which coordinates all groups, is not there"
+        exchange.reply(
+            FindCoordinatorResponse(
+                error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=words
+            )
+        )
+        return
     exchange.reply(
         FindCoordinatorResponse(node_id=found.broker_id, host=found.host, port=found.port)
     )

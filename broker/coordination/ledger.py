@@ -137,9 +137,9 @@ class Ledger:
     def _learn_version(self, client: Any, group: str, path: str) -> None:
         """Reads the version of a group's node again after a refused write.
 
-        The refusal has two possible reasons: another program has created, changed or removed the
-        node or its parent; or an earlier write of this broker was done, and its answer was lost. A
-        write by another broker cannot be the reason, because no other broker coordinates the group.
+        The refusal has several possible reasons: another program has created, changed or removed
+        the node or its parent; an earlier write of this broker was done, and its answer was lost;
+        or the previous coordinator of the group wrote as its last action.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:

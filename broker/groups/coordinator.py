@@ -1,7 +1,8 @@
 """Handles the requests of members: join, sync, heartbeat, leave.
 
-Each broker that is asked says that it coordinates the group. A developer who wants to spread the
-groups over several brokers must change `coordinator_of`.
+The cluster's controller coordinates all groups. A broker that is not the controller answers
+requests for groups with NOT_COORDINATOR. To spread the groups over several brokers, change
+`coordinator_of`, and what `HostedGroups` asks about it.
 """
 
 from __future__ import annotations
@@ -44,18 +45,25 @@ class Groups(HostedGroups):
         timers: Timers,
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
+        controller_id: Callable[[], int],
     ) -> None:
         """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
-        returns the id of the topic that has this name at the time of the call.
+        returns the id of the topic that has this name at the time of the call. controller_id: a
+        function that returns the id of the broker that is the cluster's controller at the time of
+        the call.
         """
-        super().__init__(limits, clock, timers, jobs, topic_id)
+        super().__init__(
+            limits, clock, timers, jobs, topic_id, lambda: controller_id() == broker_id
+        )
         self.offsets = GroupOffsets(self, topic_id)
-        self._broker_id = broker_id
+        self._controller_id = controller_id
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
-        """The id of the broker that coordinates a group. This is always the id of this broker."""
-        return self._broker_id
+        """The id of the broker that coordinates a group. This is always the controller, so all
+        brokers name the same one. After a change of the controller, brokers may name different
+        ones until each of them has read the change from ZooKeeper."""
+        return self._controller_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers a join when the group's next generation begins, or at once with an error.

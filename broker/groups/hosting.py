@@ -78,10 +78,13 @@ class HostedGroups:
         timers: Timers,
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
+        is_coordinator: Callable[[], bool],
     ) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call.
+        this name at the time of the call. is_coordinator: whether this broker coordinates the
+        cluster's groups at the time of the call.
         """
+        self.is_coordinator = is_coordinator
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)
@@ -104,12 +107,15 @@ class HostedGroups:
 
     def use(self, group_id: str, then: Use) -> None:
         """Calls `then` with the group or with an error: at once if the group is in memory,
-        otherwise when the group has been read.
+        otherwise when the group has been read. If another broker coordinates the groups, the error
+        is NOT_COORDINATOR, and clients look for the coordinator again.
         """
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
         elif self._stopping:
             then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif not self.is_coordinator():
+            then(ErrorCode.NOT_COORDINATOR)
         elif (hosted := self.hosted.get(group_id)) is not None:
             hosted.used_at = self.clock.monotonic()
             then(hosted.group)
@@ -128,6 +134,8 @@ class HostedGroups:
         memory.
         """
         now = self.clock.monotonic()
+        if not self.is_coordinator():
+            return
         for group_id, hosted in list(self.hosted.items()):
             group = hosted.group
             if group.state is not GroupState.EMPTY or group.roster.given:
@@ -144,12 +152,23 @@ class HostedGroups:
         if hosted is not None and hosted.timer is not None:
             self._timers.cancel(hosted.timer)
 
+    def follow_coordinator(self) -> None:
+        """Called when the cluster's controller may have changed. If another broker coordinates the
+        groups now, sends the members to it: answers their waiting requests with NOT_COORDINATOR,
+        and removes the groups from memory. The other broker reads the stored generations."""
+        if self.hosted and not self.is_coordinator():
+            _log.info("groups_handed_over", groups=len(self.hosted))
+            self._drop_all(ErrorCode.NOT_COORDINATOR)
+
     def close(self) -> None:
         """Called when the broker stops. Answers every waiting request with an error."""
         self._stopping = True
         self.jobs.close(SkidwayError("the broker stops"))
+        self._drop_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _drop_all(self, error: ErrorCode) -> None:
         for hosted in list(self.hosted.values()):
-            hosted.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            hosted.group.close(error)
             self._answer(hosted.group)
         for group_id in list(self.hosted):
             self.drop(group_id)
@@ -160,6 +179,8 @@ class HostedGroups:
         outcome: Group | ErrorCode
         if isinstance(found, SkidwayError):
             outcome = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        elif not self.is_coordinator():
+            outcome = ErrorCode.NOT_COORDINATOR
         else:
             outcome = self._host(group_id, found)
         for then in waiting:
@@ -207,8 +228,13 @@ class HostedGroups:
         for output in outputs:
             if isinstance(output, Answer):
                 cast(Callable[[Joined | Synced], None], output.token)(output.content)
-            elif not self._stopping and (hosted := self.hosted.get(group.group_id)) is not None:
+            elif self._may_store() and (hosted := self.hosted.get(group.group_id)) is not None:
                 self._store(hosted, output.number)
+
+    def _may_store(self) -> bool:
+        """Whether this broker may write groups: a former coordinator must not overwrite what the
+        present coordinator has stored."""
+        return not self._stopping and self.is_coordinator()
 
     def _store(self, hosted: Hosted, number: int | None) -> None:
         group = hosted.group
