@@ -165,9 +165,10 @@ PROCESSES ?= 3
 COMPUTING := -n auto
 DEALT = -n $(PROCESSES) --dist loadgroup
 
-# One whole suite; within test-all, without the tests that `test` has already run.
+# One whole suite; within test-all, without the tests that `test` has already run, and with a third of
+# the random schedules and examples.
 unit model: install-dev
-	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign$(if $(IS_BEHIND_TEST), and (random or slow))' tests/$@)
+	@$(call PYTEST,$@,$(COMPUTING) $(if $(IS_BEHIND_TEST),--share 3) -m 'not foreign$(if $(IS_BEHIND_TEST), and (random or slow))' tests/$@)
 
 crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and (slow or not quick))' tests/$@)
@@ -175,7 +176,7 @@ crash conformance e2e: install-dev peers
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
 # those marked `quick` run.
 test: check
-	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
+	@$(call PYTEST,test-computing,$(COMPUTING) --share 8 -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)
 
 test-deep: $(if $(TESTED),,check) $(SUITES)

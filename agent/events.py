@@ -2,8 +2,8 @@
 calling a function that is named after the event.
 
 This module logs no entry for a single record or batch, because the agent's own log may be one of
-the files that the agent tails. The label `topic` is always the data topic. The label is never
-`<topic>.rejected`, even for rejected lines.
+the files that the agent tails. The label `topic` of metrics and entries is always the data topic,
+even for rejected lines, which go to `<topic>.rejected`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the di
 
 
 def pressed(topic: str, result: Pressed) -> None:
-    """Batches were made of lines for a topic."""
+    """Lines of a topic were made into records, and these into batches."""
     _RECORDS.inc(result.records)
     lines, sizes = Tally[str](), Tally[str]()
     for line in result.rejected:
@@ -164,12 +164,12 @@ def lines_rejected(what: Untold) -> None:
 
 
 def acknowledged(batches: int) -> None:
-    """Brokers acknowledged `batches` batches."""
+    """Brokers have acknowledged this number of batches."""
     _BATCHES.inc(batches)
 
 
 def settled(count: int) -> None:
-    """The checkpoint passed `count` bytes."""
+    """The checkpoint has moved past `count` bytes."""
     _SETTLED.inc(count)
 
 
@@ -212,7 +212,7 @@ def unseen(what: Unseen) -> None:
 
 
 def committed(seconds: float) -> None:
-    """A transaction is durable."""
+    """A transaction of the state is durable. seconds: how long the commit took."""
     _COMMIT.observe(seconds)
 
 
@@ -252,7 +252,8 @@ def sizes(files: int, unreadable: int) -> None:
 
 
 def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
-    """A file id was given."""
+    """A file got a file id. begin: the position at which it begins. predecessor: the file's earlier
+    file id."""
     _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
 
 
@@ -263,8 +264,8 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """The number of a topic's files that are too old to be read differs from the number at the last
-    look. size: the bytes of all these files. path: the path of one of them.
+    """The number of a topic's files that are too old to be read has changed since the last look
+    (search for files). size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
@@ -272,13 +273,13 @@ def files_ignored(topic: str, files: int, size: int, path: str) -> None:
 
 
 def file_closed(path: str, file: int, length: int) -> None:
-    """A file id is closed."""
+    """A file id is closed: its file has its final length."""
     _log.info("file_closed", path=path, file=file, length=length)
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """Labels of pods could not be found, or can be found again. unreadable: how many files with
-    labels cannot be read now.
+    """The labels of some logs' pods could not be found, or can be found again. unreadable: how many
+    files with labels cannot be read now.
     """
     for each in news:
         if isinstance(each, Unlabelled):

@@ -27,14 +27,14 @@ MAPPED_BYTES: Final = 8 << 20
 the buffer is freed."""
 
 GIVE_BACK_S: Final = 5.0
-"""Seconds between two calls of `give_back`, because the next buffers make the kernel clear memory
-again.
+"""Seconds between two calls of `give_back`. Calls cost time, because the kernel must clear memory
+for the buffers that are filled next.
 """
 
 GARBAGE_AFTER: Final = 200_000
 """Python's garbage collector searches for reference cycles whenever there are this many new
-objects. The number is high, because imports and looks through the patterns make many objects but
-hardly any cycle.
+objects. The number is high, because imports and searches for files make many objects but hardly any
+cycle.
 """
 
 _DONTNEED: Final = 4  # MADV_DONTNEED
@@ -46,7 +46,7 @@ _libc = ctypes.CDLL(None)
 
 
 def collect_seldom() -> None:
-    """Makes the garbage collector search seldom."""
+    """Makes the garbage collector search only after GARBAGE_AFTER new objects."""
     gc.set_threshold(GARBAGE_AFTER)
 
 
@@ -83,7 +83,7 @@ def unchanged(smaps: Iterable[str]) -> Iterator[str]:
 
 
 def _is_library(mapping: str) -> bool:
-    """Whether a mapping belongs to a library's file, and nobody writes to it."""
+    """Whether a mapping belongs to a library's file and is not writable."""
     rights, path = mapping.split()[1], mapping.split()[-1]
     return "w" not in rights and rights.endswith("p") and bool(_LIBRARY.search(path))
 

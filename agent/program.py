@@ -4,8 +4,8 @@ cleanly.
     lock the state -> serve metrics -> wait for registry and cluster -> check whether the state was
     restored from a copy -> run the loop
 
-One thread does all of this. The thread of the library watchdog only hands over file events, and the
-thread that serves the metrics only reads values.
+One thread does all of this. Besides it, the thread of the library watchdog puts the paths of
+changed files into a set, and the thread that serves the metrics reads values.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
-"""Seconds between two looks at the file that the setting `read.until` names."""
+"""The agent reads the file that the setting `read.until` names again after this many seconds."""
 
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
@@ -102,7 +102,8 @@ class Status:
 
 
 def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuration) -> int:
-    """Runs the agent until the shutdown. Raises SkidwayError if an operator must decide something.
+    """Runs the agent until the shutdown. Raises SkidwayError if the agent cannot go on before an
+    operator has decided something, for example because the state is damaged.
 
     configuration: where the settings come from, so that the agent can read them again.
     """
@@ -182,8 +183,8 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
-    """Yields two clients. The first asks brokers, and gives up soon if they do not answer. The
-    second sends the records.
+    """Yields two clients of the Kafka cluster. The first is for questions, and gives up soon if
+    brokers do not answer. The second sends the records.
     """
     with (
         Client(
@@ -247,7 +248,8 @@ def find(
 
 def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
     """The agent's newest message on the audit topic. None if this process has made the agent's
-    random id: nobody can have sent a message with this id, and a search would read the whole topic.
+    random id. Then nobody can have sent a message with this id, and a search for one would read the
+    whole topic in vain.
     """
     if state.is_new:
         return None
@@ -289,8 +291,8 @@ class Drained:
 
     A last word is a seal after which the audit waits for nothing more from this agent. said: how
     many topics have a last word. unsaid: the topics without a last word. obstacles: why these
-    topics have no last word. is_published: whether all messages to the audit have arrived.
-    full_reason: why the state cannot be written now.
+    topics have no last word. is_published: whether brokers have acknowledged all messages to the
+    audit. full_reason: why the state cannot be written now; None if it can.
     """
 
     said: int
@@ -315,7 +317,7 @@ class RunningAgent:
     ) -> None:
         """clients: the two clients of `connected`."""
         # There are seven arguments, because the caller makes these objects before the brokers
-        # answer, and still uses them after this object ends.
+        # answer, and still uses them when it no longer uses this object.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -424,7 +426,8 @@ class RunningAgent:
         self._loop.turn(deliveries)
 
     def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether topics were deleted and made again. If so, the caller drops these deliveries."""
+        """Whether topics were deleted and made again. If so, the caller must not use these
+        deliveries."""
         self.made_again |= self._producer.made_again
         if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
             self._refresh()
@@ -456,8 +459,8 @@ class RunningAgent:
             memory.give_back()
 
     def _mind_reloads(self, reloader: Reloader, now: float) -> None:
-        """If a reload was asked for, begins it. If a reload has a result, applies or reports the
-        result.
+        """If an operator has asked for a reload, begins to prepare it. If a preparation has ended,
+        applies the new settings, or reports why not.
         """
         reloader.look(now)
         if reloader.is_due:
@@ -481,11 +484,12 @@ class RunningAgent:
         before, self._destinations = self._destinations, prepared.destinations
         self._settings = prepared.settings
         self._loop.reload(prepared.settings, prepared.destinations, prepared.ends)
-        # Batches of topics that no source names any more may still be on their way.
+        # The old topics stay, because batches of topics that no source names any more may still be
+        # on their way.
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
-        self._watch.start()  # the next look also finds earlier changes
+        self._watch.start()  # the next search for files finds changes from before this call
         old.stop()
         reloader.took(prepared, _of_schemas(before, prepared.destinations))
         self._tell_if_idle()
@@ -581,8 +585,8 @@ def _patterns(settings: AgentSettings) -> list[Pattern]:
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:
-    """Names the sources that are in both configurations, but whose schema in the registry has
-    changed.
+    """Sentences that name the sources that are in both configurations, but whose schema in the
+    registry has changed.
     """
     known = {each.data.topic: each.recipe.schema.id for each in before}
     said = (

@@ -89,7 +89,8 @@ class ParserSettings:
         return "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
 
     def check(self) -> None:
-        """Refuses settings that are missing, or that belong to parsers of other types."""
+        """Refuses the parser if settings that its type needs are missing, or if it has settings of
+        other types."""
         self._check_owners()
         self._check_columns()
         if self.type in _OWNERS["pattern"] and self.pattern is None:
@@ -188,7 +189,7 @@ class MultilineSettings:
                 else f"multiline.pattern does not belong to type {self.type}, which has its own"
             )
         from skidway.agent.parsing.multiline import (
-            check_rule,  # imports Arrow: see the module's docstring
+            check_rule,  # imported only here, because it imports Arrow (see the module's docstring)
         )
 
         check_rule(self.rule)
@@ -384,7 +385,8 @@ class SourceSettings:
     )
 
     def check(self) -> None:
-        """Refuses topic names and patterns that cannot work, before any file is read."""
+        """Raises an error if a topic name or pattern cannot work. Called before any file is
+        read."""
         _check_topic(self.topic)
         for path in self.paths:
             if not path.startswith("/"):
@@ -425,8 +427,8 @@ class SourceSettings:
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
-        """The patterns whose groups are fields. If several patterns are found in a path, the first
-        of them counts.
+        """The patterns of `path.pattern`, whose groups are fields. If several of them are found in
+        a path, the first counts.
         """
         if self.path_pattern is not None:
             return (self.path_pattern,)

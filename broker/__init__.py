@@ -12,7 +12,7 @@ Packages, from the lowest layer to the highest::
     log            batches in files: append, flush, read, recover, expire
     catalog        the cluster's brokers and topics: an immutable snapshot of ZooKeeper
     counts         the numbers that the broker counts, for the metrics
-    kept_answers   encoded answers, which are kept because many clients send the same request
+    kept_answers   encoded answers, stored because many clients send the same request
     coordination   all access to ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers
     purgatory      requests that cannot be answered yet
@@ -20,7 +20,7 @@ Packages, from the lowest layer to the highest::
     groups         consumer groups of stock clients, and their committed offsets
     settings       all settings of the program
     topics         creating, deleting and hosting topics
-    expiry         applies retention, and asks which groups still need old segments
+    expiry         deletes old segments (retention), unless a group still needs them
     broker         the object that contains all these parts, for the handlers of requests
     handover       moves a partition to another broker or disk while no broker serves it
     metrics        the counts in the format of Prometheus
@@ -36,8 +36,8 @@ Who owns which state:
     batches                                 loop                           `.log` files
     indexes, producers, offsets, watermark  loop                           made from the log
     parked requests, connections            loop                           memory
-    answers that are kept (Metadata,        loop                           made from topics, and
-    ApiVersions)                                                           from what is registered
+    stored answers (Metadata,               loop                           made from topics, and
+    ApiVersions)                                                           from the registered APIs
     topics, their ids and settings          whoever serves the request,    ZooKeeper
                                             by conditional writes
     who leads a partition                   the leader                     ZooKeeper
@@ -49,8 +49,8 @@ Who owns which state:
 Threads: the loop has one thread. The flusher's threads wait for the disk. The threads of the
 session and of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's threads look up the
 host names of mirrors' sources. The metrics endpoint's thread only reads numbers. The flusher, the
-session and the resolver pass their results to the loop with `Loop.post`; the threads share no other
-state.
+session and the resolver pass their results to the loop with `Loop.post`, and share no state with
+the loop otherwise.
 
 The broker makes these promises (their tests are in tests/crash/broker and
 tests/conformance/broker):
@@ -66,6 +66,6 @@ tests/conformance/broker):
    good data follows bytes that must be cut off, the broker stops the partition and reports this.
 5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
    already have their assignments continue to work too.
-6. An offset commit is answered when the offset is in ZooKeeper. A commit from an older generation
-   of the group never replaces this offset.
+6. An offset commit is answered when the offset is in ZooKeeper. A commit by a member of an older
+   generation of the group never replaces this offset.
 """

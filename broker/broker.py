@@ -34,10 +34,12 @@ _log = log.get(__name__)
 
 
 class Appended(Protocol):
-    """One or more requests whose batches were appended in this turn, but are not yet written."""
+    """One or more produce requests whose batches were appended to logs in this turn of the loop,
+    but are not yet written to files."""
 
     def answer_written(self, broker: Broker) -> None:
-        """Answers the requests, or makes them wait for the high watermark."""
+        """Answers the produce requests, whose batches have now been written. A request with
+        acks=all waits until the high watermark has passed its batches."""
         ...
 
     def abandon(self) -> None:
@@ -90,8 +92,7 @@ class Broker:
 
     def read_clock(self) -> None:
         """Called when the handling of a request begins. Reads the clock if nothing was appended in
-        this turn yet. After the first append in a turn, the time stays the same until the end of
-        the turn.
+        this turn yet. So all batches of a turn are appended with the same time.
         """
         if not self.appended:
             self.now_ms = self._clock.time_ms()
@@ -107,8 +108,8 @@ class Broker:
                 self._answer(each)
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file cannot be read. If the disk failed, takes the log directory out of
-        use. If only the file is damaged, takes only its partition out of use."""
+        """Called when a log's file cannot be read. If the disk has failed, the broker stops using
+        the log directory. If only the file is damaged, it stops serving the file's partition."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)
@@ -118,22 +119,23 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused.
 
-        While the log directory of the partition is full, an out-of-order batch is counted under
-        DISK_FULL too. If one batch of an idempotent producer did not fit on the disk, the batches
-        after it are out of order only because that batch is missing.
+        While the log directory of the partition is full, batches that are refused as out of order
+        are also counted under DISK_FULL: if one batch of an idempotent producer did not fit on the
+        disk, the batches after it are out of order only because that batch is missing.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None
         self.counts.count_refused(DISK_FULL if is_full else kind.__name__)
 
     def not_written(self, partition: TopicPartition) -> str | None:
-        """Counts a batch that could not be written to its log. If the log directory is full,
-        returns which operation failed because there is no space; otherwise returns None."""
+        """Counts a batch that could not be written to its log. If its log directory is full,
+        returns the operation that failed for lack of space, in words for people; otherwise returns
+        None."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
-        """The error code for a partition that this broker does not serve."""
+        """The error code that a client gets for a partition that this broker does not serve."""
         if TopicPartition(topic, partition) in self.logs.stopped:
             return ErrorCode.KAFKA_STORAGE_ERROR
         known = self.topics.catalog.topics.get(topic)

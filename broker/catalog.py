@@ -22,7 +22,8 @@ class BrokerAddress:
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """The leader of a partition. isr: the partition's in-sync replicas. version: the version of the
-    state's node in ZooKeeper, for conditional writes.
+    node in ZooKeeper that stores this state, so that the broker can write the node on condition
+    that nobody has changed it.
     """
 
     leader: int
@@ -63,5 +64,5 @@ class Catalog:
     """Topics that are being deleted; they are no longer in `topics`."""
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
-        """The topic with an id."""
+        """The topic with this id; None if there is none."""
         return next((each for each in self.topics.values() if each.topic_id == topic_id), None)

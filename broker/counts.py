@@ -22,5 +22,6 @@ class Counts:
     refused: dict[str, int] = field(default_factory=dict)
 
     def count_refused(self, reason: str) -> None:
-        """Counts a refused batch under its reason. There are only a few different reasons."""
+        """Counts a refused batch under its reason. There are only a few different reasons, so this
+        needs little memory."""
         self.refused[reason] = self.refused.get(reason, 0) + 1

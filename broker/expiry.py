@@ -1,4 +1,5 @@
-"""Applies retention at intervals, and finds out which groups still need expired segments.
+"""Applies retention at intervals: deletes segments that are too old or too many. Before that, finds
+out which groups have not read them yet.
 
 The setting `retention.hold` lists groups, for example of a mirror or a loader. The committed
 offsets of such a group show which records it has not read yet. The broker keeps these records even
@@ -7,9 +8,9 @@ offsets holds all segments back. The offsets are in ZooKeeper, so the broker rea
 background, and only for partitions with expired segments. While ZooKeeper cannot be reached, the
 broker uses the offsets that it read last.
 
-Segments are held back only up to a limit. The broker deletes segments beyond
-`retention.hold.max.ms` or `retention.hold.max.bytes`. If a group has not read some offsets of these
-segments, the broker logs these offsets as a gap.
+Segments are held back only up to a limit. Beyond `retention.hold.max.ms` or
+`retention.hold.max.bytes`, the broker deletes segments even if groups have not read them. If a
+group has not read some offsets of these segments, the broker logs these offsets as a gap.
 """
 
 from __future__ import annotations
@@ -93,10 +94,10 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # The last `look` did not ask ZooKeeper for this offset: since then segments of the
-                # partition have expired, or another group has begun to hold the partition's
-                # segments back. The next `look` asks for the missing offsets.
-                return 0  # keeps all segments until the next look
+                # The last `look` did not ask ZooKeeper for the offset of this group and partition:
+                # since then segments of the partition have expired, or another group has begun to
+                # hold the partition's segments back. The next `look` asks for the missing offsets.
+                return 0  # 0 keeps all segments until the next call of `look`
             return min((known[reader] for reader in groups), default=None)
 
         found = self._logs.expire(held_from, self._producer_expiration_ms)

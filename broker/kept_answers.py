@@ -4,8 +4,8 @@ answer as long as it is correct.
 After a restart of the broker, all clients ask for ApiVersions and Metadata at once, and most of
 them name the same topics. The bytes of an answer depend only on the request's version, on its body
 and on some snapshots. A snapshot is an immutable object, which is replaced by a new object when
-something changes. So an answer is correct as long as the snapshots are the same objects. No other
-code has to report changes to this module.
+something changes. So an answer is correct as long as the snapshots are the same objects, and code
+that changes something need not tell this module.
 
 The handler of a request must not keep its answer if the answer depends on anything else, or if the
 request has an effect, such as the creation of a topic.
@@ -28,7 +28,8 @@ REQUEST_BYTES_MAX: Final = 16 << 10
 topics, and two clients hardly ever send the same long request.
 """
 ENTRY_BYTES: Final = 300
-"""How many bytes of memory one entry needs besides the bytes of its request and its answer."""
+"""How many bytes of memory one kept answer needs besides the bytes of its request and of the answer
+itself."""
 
 _Key = tuple[int, bytes]
 
@@ -38,7 +39,7 @@ class KeptAnswers:
     first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """`pictures` returns the current snapshots, from which answers are made."""
+        """`pictures` returns the current snapshots. All answers are made from these."""
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()

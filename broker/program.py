@@ -37,7 +37,8 @@ from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
 STOP_WITHIN_MS = 10_000
-"""A broker that is stopping waits at most this long for the last flushes and answers."""
+"""A broker that is stopping waits at most this long until its logs are flushed and its last answers
+are sent."""
 
 IDLE_GROUPS_MS = 10_000
 """The time between two searches for groups without members."""
@@ -154,7 +155,8 @@ class Program:
         self.partitions.flush_all(self._flushed)
 
     def close(self) -> None:
-        """Closes all parts. After a clean stop, marks the log directories as cleanly stopped."""
+        """Closes all parts. If the stop was clean, writes this into the log directories, so that
+        the next start need not read the logs."""
         session, self._session = self._session, None
         epoch = -1 if session is None else session.broker_epoch
         if session is not None:
@@ -213,6 +215,7 @@ class Program:
             loop.timers,
             jobs,
             topics.topic_id,
+            lambda: topics.catalog.controller_id,
         )
 
     def _serve(self, cluster_id: str) -> None:
@@ -268,6 +271,7 @@ class Program:
     def _catalog_changed(self, catalog: Catalog) -> None:
         if self.broker is not None and not self._stopping:
             self.broker.topics.apply(catalog)
+            self.broker.groups.follow_coordinator()
 
     def _take_block(self, taken: Any) -> None:
         session = self._session
@@ -289,8 +293,8 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Called when all logs are flushed. Answers waiting requests as well as possible, and ends
-        the loop.
+        """Called during a stop, when all logs are flushed. Answers the waiting requests with what
+        is possible now, and ends the loop.
         """
         self._purgatory.expire_all()
         self.loop.call_later(0, self.loop.stop)

@@ -1,6 +1,7 @@
-"""Requests that cannot be answered yet: fetches for which there is too little data, and produce
-requests that wait for the high watermark. Such a request is called an *operation* here. Two things
-come from Kafka: the name "purgatory", and the rule that every operation completes exactly once.
+"""Keeps requests that cannot be answered yet: fetches for which there is too little data, and
+produce requests that wait until the high watermark has passed their batches. Such a request is
+called an *operation* here. Two things come from Kafka: the name "purgatory", and the rule that
+every operation completes exactly once.
 
 An operation is registered for each partition for which it waits. Code that changes a partition
 calls `check`, which asks each operation of that partition whether it can complete. At its deadline,
@@ -23,14 +24,15 @@ class Delayed(Protocol):
     object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Completes the operation if possible. Returns whether the operation is complete; if it is,
-        this method is never called again. Only the partition `changed` has changed since the last
-        call, so an operation that watches many partitions need not look at the others.
+        """Completes the operation, that is, answers its request, if this is possible. Returns
+        whether the operation is complete; if it is, this method is never called again. Only the
+        partition `changed` has changed since the last call, so an operation that watches many
+        partitions need not look at the others.
         """
         ...
 
     def expire(self) -> None:
-        """Completes the operation now, as well as possible."""
+        """Answers the request now, for example with the data that there is, or with an error."""
         ...
 
     def abandon(self) -> None:
@@ -61,7 +63,7 @@ class Purgatory:
 
     def has_room(self, partitions: int) -> bool:
         """Whether one more request may wait for this many partitions. If not, the request must be
-        completed at once."""
+        answered at once."""
         return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
@@ -101,7 +103,8 @@ class Purgatory:
                     del self._watched[partition]
 
     def expire_all(self) -> None:
-        """Called when the broker stops. Completes all waiting requests as well as possible."""
+        """Called when the broker stops. Answers all waiting requests as if their deadlines had
+        come."""
         for operation in tuple(self._waiting):
             self._expire(operation)
 

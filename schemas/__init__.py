@@ -12,7 +12,7 @@ Reading order:
   Python library accepts a schema
 - `compatibility`: whether a schema is compatible with earlier ones; `advice`: edits that make it
   compatible; `differences`: what changed between two schemas
-- `inference`: proposes a schema for a log that has none
+- `inference`: proposes a schema for log lines for which there is no schema yet
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
   which schema ids occur in the newest records of topics; `topic_reading`: reads ranges of topics
   for `dump` and `sightings`

@@ -30,7 +30,8 @@ from skidway.schemas.avro_schema import (
 EMPTY_ITEMS_MAX: Final = 1024
 """A datum may have at most this many items that take no bytes."""
 CLAIM_MAX: Final = 256
-"""For each byte of a datum, the datum's items may take at most this many bytes in columns."""
+"""In columns, all items of a datum together may take at most this many bytes for each byte of the
+datum."""
 ITEMS_BYTES_MAX: Final = 4 << 20
 """At most this many bytes of datums with arrays or maps are decoded at once. An empty array takes
 one byte in a datum, but about a hundred bytes in memory until its column is made."""

@@ -2,8 +2,8 @@
 registry stores this text.
 
 For the registry, two texts are the same schema if they have the same canonical text. Unlike Avro's
-Parsing Canonical Form, the canonical text contains doc, aliases, defaults and properties. Schemas
-that differ in these parts are different schemas: for example, a default decides which value a
+Parsing Canonical Form, the canonical text contains doc, aliases, defaults and properties. So
+schemas that differ in these parts count as different: for example, a default decides which value a
 reader gets. The canonical text has the same order of attributes, the same escapes and the same
 digits of numbers as the text that `Schema.toString` of Avro Java 1.12 writes. So a registry that
 uses Avro Java, such as Confluent's, stores the same text. The test tests/conformance/avro compares
@@ -77,7 +77,8 @@ class _Writer:
 
     def _named(self, avro: Named, namespace: str | None) -> Any:
         own, short = namespace_of(avro.name), avro.name.rpartition(".")[2]
-        if avro.name in self._declared:  # the bare name `int` always means the primitive
+        # a name such as `int` without a namespace always means the primitive
+        if avro.name in self._declared:
             return short if own == namespace and short not in TYPES else avro.name
         self._declared.add(avro.name)
         is_error = isinstance(avro, Record) and avro.is_error and not self._normalize

@@ -1,11 +1,11 @@
 """Checks a schema against earlier schemas, by the rules of Avro's schema resolution and Confluent's
 levels.
 
-The check walks the reader's and the writer's schema together. The reader can read what the writer
-wrote if each type of the reader's schema fits the corresponding type of the writer's schema (Avro
-1.12 specification, "Schema Resolution"). The check reports each incompatibility with its kind, its
-place in the reader's schema and a sentence. The reports follow the order of the reader's schema, so
-their order is always the same. The verdicts are the same as those of Avro Java's
+The check walks through the reader's and the writer's schema together. A reader can read what a
+writer wrote if each type of the reader's schema fits the corresponding type of the writer's schema
+(Avro 1.12 specification, "Schema Resolution"). The check reports each incompatibility with its
+kind, its place in the reader's schema and a sentence. The reports follow the order of the reader's
+schema, so their order is always the same. The verdicts are the same as those of Avro Java's
 `SchemaCompatibility`, which Confluent's registry uses.
 """
 
@@ -98,8 +98,8 @@ class Incompatibility:
         )
 
     def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
-        """Returns the same incompatibility, as seen from the enclosing types. Puts one step before
-        `path`, and one step before each of the two places."""
+        """Returns the same incompatibility, as seen from the enclosing types. To do so, puts
+        `path_step` before `path`, and the other steps before the two places."""
         return replace(
             self,
             path=f"{path_step}{self.path}",
@@ -200,7 +200,8 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # if the pair occurs inside itself, it counts as good there
+            # if the pair occurs inside itself, it counts as compatible there
+            self._known[pair] = []
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
@@ -217,7 +218,8 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # perhaps good only because `pair` counted as good
+        # perhaps compatible only because `pair` counted as compatible
+        for each in self._good[inside:]:
             del self._known[each]
         del self._good[inside:]
         return found
@@ -306,8 +308,8 @@ def _leaf(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
 
 
 def _name(reader: Named, writer: Named) -> list[Incompatibility]:
-    """Compares names without their namespaces, and aliases with their namespaces, as Avro Java
-    does."""
+    """Returns an incompatibility if the two names do not match. Compares names without their
+    namespaces, and aliases with their namespaces, as Avro Java does."""
     same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
     if same or writer.name in reader.aliases:
         return []

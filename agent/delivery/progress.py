@@ -59,8 +59,9 @@ class Progress:
         changes.put_floors((tp, self._topic_id(tp.topic), end) for tp, end in new.items())
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes that the brokers may have these batches, because the batches were just sent. If a
-        batch is sent again, the note from the first time stays unchanged.
+        """Notes, for the intents of the batches that were just sent, the lowest offset that their
+        records can have in each partition. If a batch is sent again, the offset that was noted
+        first stays.
         """
         for departure in departures:
             tp = departure.tp
@@ -70,12 +71,15 @@ class Progress:
                 self._sent.setdefault(intent, {}).setdefault(tp, lowest)
 
     def acknowledged(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Notes the last acknowledged offsets; they become durable with the checkpoint."""
+        """Notes the last acknowledged offset of each partition. The offsets become durable when the
+        next checkpoint is written."""
         self._unwritten.update(offsets)
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Treats the parts of divided intents like intents made before the agent started."""
+        """Notes intents that replace the parts of an older intent. As with intents made before the
+        agent started, nobody knows where their records are, so no floor moves until they are
+        passed."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
@@ -83,7 +87,8 @@ class Progress:
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offsets at which a search of these partitions begins."""
+        """The floor of each partition, at which a search of the partition begins. 0 if it has no
+        floor."""
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
@@ -108,7 +113,8 @@ class Progress:
         return passed
 
     def forget(self, intents: Iterable[int]) -> None:
-        """Removes intents that the checkpoint passed, or that other intents replaced."""
+        """Forgets intents that the checkpoint has passed, or that were replaced by other
+        intents."""
         for intent in intents:
             self._before.discard(intent)
             self._moved.update(self._sent.pop(intent, {}))
@@ -132,8 +138,9 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: the flights, their intents, the counts of their records, and the
-    files, each with the position that it had before the checkpoint.
+    """What one checkpoint passed: the flights (intents that were sent), the numbers of their
+    intents, the counts of their records, and the files, each with its position before the
+    checkpoint.
     """
 
     def __init__(self) -> None:

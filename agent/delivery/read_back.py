@@ -39,7 +39,8 @@ Columns = tuple[Int64s, Int64s, Int64s]
 """For each record: the position of its first byte, its end, and its time (ms)."""
 
 ROWS_MIN = 100_000
-"""When `Found` has this many records of a file in one partition, it drops the repeats among them.
+"""When `Found` has this many records of a file in one partition, it drops those among them that
+repeat the origin of an earlier record.
 """
 
 
@@ -56,7 +57,7 @@ class Rows:
 
 
 class Fate(Enum):
-    """What became of the bytes of an intent."""
+    """Whether the records of some bytes of an intent were found in the partitions."""
 
     ARRIVED = auto()
     MISSING = auto()
@@ -65,7 +66,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes [first, end) of an intent, all of which have the same fate."""
+    """The bytes [first, end) of an intent. All of them have the same `Fate`."""
 
     first: int
     end: int
@@ -74,7 +75,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records of one file in the order of its bytes. place: index into `places`.
+    """Records of one file in the order of its bytes. place: for each record, the index of its
+    partition in `places`.
 
     tops: for each record, the highest end of this record and all records before it. So `tops` never
     decreases, although `end` may.
@@ -88,12 +90,12 @@ class Records:
     places: tuple[TopicPartition, ...]
 
     def of(self, part: Part) -> Records:
-        """The records inside a part."""
+        """Those of the records that lie inside the part's byte range."""
         begin, end = np.searchsorted(self.first, [part.first, part.end])
         return self._chosen(slice(int(begin), int(end)))
 
     def in_topic(self, topic: str) -> Records:
-        """The records of one topic."""
+        """Those of the records that were found in partitions of the topic."""
         mine = [index for index, tp in enumerate(self.places) if tp.topic == topic]
         return self._chosen(np.isin(self.place, mine))
 
@@ -103,7 +105,8 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions that can have records of the intent, if this recipe made the records."""
+    """The partitions that can have records of the intent, if the records were made by this recipe
+    (settings and schemas)."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -120,8 +123,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """All partitions of a recipe's topics. If nobody knows by which recipe records were sent, the
-    records can be in any of these partitions.
+    """All partitions of the topics to which a recipe sends. If nobody knows by which recipe records
+    were made, the records can be in any of these partitions.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
@@ -139,7 +142,8 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that earlier, unknown records of a partition are gone."""
+        """Notes that records of a partition are gone, unknown, before those that will be added
+        next."""
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -176,7 +180,7 @@ class Found:
         self.marks = Marks()
         self.bytes = 0
         self.news: Counter[int] = Counter()
-        """By file: how often `add` found records of the file."""
+        """By file: how many calls of `add` contained records of the file."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""
@@ -250,8 +254,8 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """The parts of an intent's range, in order. Neighbouring parts have different fates. records:
-    the records of the intent's file in this range or in a longer range.
+    """The parts of an intent's range, in order. Neighbouring parts have a different `Fate`.
+    records: the records of the intent's file in this range or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first
@@ -268,10 +272,10 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome of records that were found in the logs. Acknowledged records would have the same
-    outcome.
+    """The outcome (counts of records and bytes) of records that were found in the logs. It is the
+    same as if the brokers had acknowledged these records.
 
-    sources: the data topic and its rejected topic.
+    sources: the data topic and the topic of its rejected lines.
     """
     counts = Counts(bucket_ms)
     sizes = [0, 0]
@@ -301,7 +305,8 @@ def dropped(
 
 
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
-    """Splits a part into pieces. Yields each piece, and whether readers would drop its records.
+    """Splits a part so that readers would drop either all or no records of each piece. Yields each
+    piece, and whether they would drop its records.
 
     bounds: where the records of the intent begin and end. is_dropped: one element for each record,
     so one element fewer than `bounds`.

@@ -1,11 +1,11 @@
 """Handles records that a broker refuses: counts a record if an earlier attempt arrived, and
 otherwise declares the record lost or uncertain.
 
-    refused, never sent before  lost: no broker has it, and none takes it
+    refused, never sent before  lost: no broker has or accepts it
     refused, sent before        read back from its partition (search.py says how long it waits)
         found                   counted and passed like an acknowledged record
         not found               lost
-        a hole in the log       uncertain
+        records unreadable      uncertain
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if readers of the log keep it. Readers drop a
@@ -45,7 +45,8 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Finds out which of the wanted records readers of the partitions keep. Does no I/O."""
+    """Finds out which of the refused records are in the partitions, in a place where readers keep
+    them. Does no I/O."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -73,7 +74,7 @@ class Sought:
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:
-        """Whether the record was found."""
+        """Whether the refused record was found in its partition."""
         return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
 
     def has_all(self) -> bool:
@@ -93,7 +94,8 @@ class Refused:
         agent: int,
         wait_s: float,
     ) -> None:
-        """wait_s: for how long after a refusal an earlier attempt may still arrive."""
+        """wait_s: how long after a refusal an earlier attempt to send the record may still
+        arrive."""
         self._tracker = tracker
         self._presses = presses
         self._progress = progress
@@ -101,7 +103,7 @@ class Refused:
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
-        self._searching: list[Refusal] = []  # the refused records that `_search` looks for
+        self._searching: list[Refusal] = []  # those that `_search` looks for now
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}
@@ -109,12 +111,13 @@ class Refused:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is decided what became of every refused record."""
+        """Whether the agent has decided about every refused record: arrived, lost or uncertain."""
         return not self._asked and not self._searching
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn should begin at once."""
+        """Whether records have arrived for the search, so that the next turn of the agent's loop
+        should begin at once."""
         return self._search.has_news
 
     @property
@@ -124,11 +127,13 @@ class Refused:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether later records must still wait until a refused record's intent is marked."""
+        """Whether the records after a refused record must still wait, because no durable
+        transaction has marked the refused record's intent yet."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
-        """Takes over the records that brokers have just refused."""
+        """Adds records that brokers have just refused. A record that was never sent before is lost;
+        the others are searched for."""
         for each in refusals:
             self._unmarked[each.flight.intent.sequence] = each.flight.intent
             if each.was_sent or self._progress.is_of_before(each.flight.intent.sequence):
@@ -151,7 +156,8 @@ class Refused:
 
     def turn(self, now: float) -> None:
         """Processes the responses that have arrived from brokers, without waiting for more. Decides
-        about each record as soon as enough is known.
+        for each refused record whether it arrived, is lost or is uncertain, as soon as this is
+        known.
         """
         if not self._searching and self._asked:
             self._begin(now)
@@ -169,7 +175,7 @@ class Refused:
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What the search waits for, in words for people; None if it waits for nothing."""
+        """What the search for refused records waits for, in words for people; None if nothing."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)
@@ -186,8 +192,8 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """If it is known whether the record arrived, decides about the record. Returns whether a
-        decision was made.
+        """If the search shows what became of the record, counts it as arrived, or declares it lost
+        or uncertain. Returns whether it did so.
         """
         if self._search.found.has(refusal):
             refusal.land()

@@ -59,7 +59,8 @@ class Replay:
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
-        """The next readings, in the order in which their intents were made."""
+        """The next intents to send again, with their bytes, in the order in which the intents were
+        made."""
         if self._later and now >= self._later_at:
             self._waiting.extend(self._later)
             self._later = []

@@ -1,9 +1,10 @@
 """Searches the logs of partitions once, from their floors to their high watermarks, a piece in each
 turn. A partition's floor is an offset below which the partition has no wanted record.
 
-    begin     the partitions that the intents can have reached, from their floors on
-    turn      takes what has arrived, never waits; ends the search as soon as every byte was found
-    later     `wait_s` after the start of the process: asks for the high watermarks anew, reads up
+    begin     sets the partitions to read: those that can have the wanted records
+    turn      takes the records that have arrived, never waits; ends the search as soon as every
+              wanted record was found
+    later     when the process has run for `wait_s`: asks for the high watermarks anew, reads up
               to them
 
 While records are missing, the search may not end before `wait_s` has passed. The previous process
@@ -14,18 +15,18 @@ receives a batch with the id's next epoch. That first batch of the next epoch wo
 batch itself, sent again. TCP limits how long these bytes can take: if a socket's process is dead,
 the kernel sends the bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops.
 If a broker has received a request's bytes, it appends them before it answers later fetches, or it
-crashes and the bytes are gone. The appended bytes are below the high watermark as soon as the high
-watermark reaches the end that the log had after the append. So once this process has run for
-`wait_s`, bytes that the previous process sent can no longer arrive. If the search asks for a high
-watermark after that time, all bytes that have arrived are below this high watermark. If these
-assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes again, the
-late batch repeats records with the same origin, partition and time, and every reader drops the late
-batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
+crashes and the bytes are gone. Records that were appended are below every high watermark that is as
+high as the log's end was after the append. So once this process has run for `wait_s`, bytes that
+the previous process sent can no longer arrive. If the search asks for a high watermark after that
+time, all bytes that have arrived are below this high watermark. If these assumptions fail, a batch
+may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats records
+with the same origin, partition and time, and every reader drops the late batch. If the batch's
+bytes were declared lost, the audit shows more records than the agent counted.
 
-While brokers are unreachable, the search waits, and the agent decides about no record. The agent
-may be unable to read all records from the floor on: records were deleted, cut off or damaged, or
-the agent has no right to read them. If so, a record that was not found may have been in the log.
-The search reports the unreadable records as a hole, and the missing bytes are uncertain.
+While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
+The agent may be unable to read all records from the floor on: records were deleted, cut off or
+damaged, or the agent has no right to read them. If so, a record that was not found may have been in
+the log. The search reports the unreadable records as a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: whether nothing more of the partition
-    will be read.
+    """Records of a partition that cannot be read. is_over: whether the records after them cannot be
+    read either, so that the search of the partition ends.
     """
 
     tp: TopicPartition
@@ -64,11 +65,13 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks. Later responses bring new high watermarks."""
+        """Forgets the high watermarks that brokers have reported. Their next responses bring new
+        ones."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions that are read up to a high watermark that came since `ask_anew`."""
+        """The partitions of which all records below the high watermark were read. After `ask_anew`,
+        only a high watermark counts that came later."""
         ...
 
     def end(self) -> None:
@@ -131,7 +134,8 @@ class Search(Generic[W]):
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn should begin at once."""
+        """Whether the last turn got records, so that the next turn of the agent's loop should begin
+        at once."""
         return self._has_news and not self.is_over
 
     @property

@@ -1,5 +1,5 @@
-"""Notes which partitions have a leader that does not answer at all, so that /health can report
-them.
+"""Notes since when the leader of a partition has not answered at all, so that /health can report
+it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds, recognises and reads the log files of the host.
 
-host           what the agent asks the operating system; tests replace it by a simulated host
+host           the calls to the operating system; tests replace it by a simulated host
 operating_system  implements `host` with the calls of this machine
 birth_times    when an inode was made; this shows whether a new file got a deleted file's inode
 patterns       which paths a source's patterns match
@@ -11,9 +11,9 @@ links          the files in other directories to which a link pointed between tw
 strays         generations with names that no known rotation program gives
 same_file      decides from evidence whether two files are the same, or whether nobody can know
 mounts         known files whose file system is not mounted yet
-likeness       gathers the evidence for same_file: compares the file at a path with known files
+likeness       reads the evidence for same_file: compares the file at a path with known files
 rotations      finds files, in each directory, that were rotated away before the agent looked
-look           what one look knows about one directory, and what the look found
+look           what the agent knows about one directory during a look, and what the look found
 history        decides what became of the files that lay at a path
 stillness      whether generations were being renamed while the agent looked at a directory
 watching       events of the operating system, which only make looks earlier
@@ -40,12 +40,12 @@ pod_metadata   reads files with the labels of pods
 pod_labels     which labels the records of a file get, and from which position on
 reading        makes readings of tracked files, and treats all files fairly
 
-A look through the patterns finds the files that the agent tails. An event only makes the next look
-earlier. If a link points to a file, the agent watches and lists the directory in which the file
-really is, and looks there for rotated files. A meant path is a path that a pattern matches. Two
-looks at a meant path may find the same file or two different files. Sometimes nobody can know
-whether the file is the same (same_file). If the looks find different files, rotation has probably
-renamed the first file in between, and the agent looks for it beside the path (rotations). So the
-agent reads every file that is still on the host, and declares a loss for unread files that are
-gone.
+A look is one search through all patterns; it finds the files that the agent tails. An event only
+makes the next look earlier. If a link points to a file, the agent watches and lists the directory
+in which the file really is, and looks there for rotated files. A meant path is a path that a
+pattern matches. Two looks may find the same file or two different files at a meant path. Sometimes
+nobody can know whether the file is the same (same_file). If the files differ, rotation has probably
+renamed the first file in between, and the agent looks for it in the path's directory (rotations).
+So the agent reads every file that is still on the host, and declares a loss for unread files that
+are gone.
 """

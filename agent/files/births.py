@@ -1,4 +1,5 @@
-"""Begins file ids, at byte 0 of a new file or at the first new byte of a known file."""
+"""Begins file ids, at byte 0 of a new file or at the first new byte of a known file. A file gets a
+new file id whenever it is found to have other bytes than before."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 
 
 class Births:
-    """Makes file ids, and notes the files that could not be opened."""
+    """Makes file ids, and lists the files that could not be opened as unreadable."""
 
     def __init__(self, host: Host, handles: Handles, files: HostFiles, host_name: str) -> None:
         self._host = host
@@ -34,8 +35,8 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins the file id of a new file at its first byte, or after the bytes that are skipped.
-        Returns None if the file cannot be read.
+        """Begins the file id of a new file at its first byte, or after the bytes that the source's
+        `start_at: end` skips. Returns None if the file cannot be read.
 
         old: the known file with the same inode or the same bytes. may_double: how many of the new
         file's first bytes may have been delivered already, as bytes of the old file.
@@ -67,8 +68,9 @@ class Births:
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """Begins a new file id in place of `old`, at the end of the proven bytes. Bytes are proven
-        if they are certainly the bytes that were read under `old`.
+        """Begins a new file id in place of `old`. It begins after the bytes that certainly are
+        bytes that were read under `old`; the bytes after these are read, perhaps for the second
+        time.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)
@@ -85,7 +87,7 @@ class Births:
         fails.
 
         If the opening fails, lists the file as unreadable. As a result, the agent does not seal the
-        file's topic before the next look.
+        file's topic before it has searched for files once more.
         """
         found = sighting.found
         try:
@@ -112,8 +114,8 @@ class Births:
 
     def _beginning(self, sighting: Sighting, handle: Handle) -> int:
         """The position at which the agent begins to read a new file. If the file's bytes are
-        skipped (`start_at: end`), the position is the end of a compressed file, and the beginning
-        of the last unfinished line of any other file.
+        skipped (`start_at: end`), the position is the end of the file if it is compressed, and
+        otherwise the beginning of its last unfinished line. If nothing is skipped, 0.
         """
         found, skip = sighting.found, self._unopened.skip_of(sighting)
         if not skip:

@@ -33,7 +33,7 @@ treats it as permanently damaged.
 
 
 class Compression:
-    """Owns no state. It changes known files, and lets `births` note the files that cannot be
+    """Owns no state. It changes known files, and lets `births` list the files that cannot be
     opened.
     """
 
@@ -52,8 +52,8 @@ class Compression:
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
         found, and from now on the agent reads its bytes from the compressed file. UNKNOWN: the
-        compressed file cannot be read yet; the agent lists it as unreadable, and later looks try
-        again. OTHER: the compressed file contains no known file.
+        compressed file cannot be read yet; the agent lists it as unreadable, and tries again when
+        it next searches for files. OTHER: the compressed file contains no known file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):
@@ -88,7 +88,7 @@ class Compression:
 
 
 def is_hopeless(found: Found, now_ms: int) -> bool:
-    """Whether a compressed file can never be read."""
+    """Whether a compressed file can never be read, because it is damaged and no longer changes."""
     return found.size == DAMAGED and now_ms - found.changed_ns // 1_000_000 >= DAMAGED_MS
 
 

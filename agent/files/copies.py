@@ -1,12 +1,13 @@
-"""Recognises copies of logs, which `copytruncate` or a person makes under a name that rotation
-could give.
+"""Recognises copies of logs. `copytruncate` (a way to rotate logs) or a person makes such copies,
+under a name that rotation could give.
 
-An original is a file that was first found at the log's path. The agent compares a file with such a
-name with each original. The file is a copy of an original if it contains the bytes that the agent
-has read of the original. If the file is shorter than these bytes, the agent compares only the
-file's first and last bytes. In two cases the agent does not read a copy: the agent reads the
-original at the log's path, or the copy has no more bytes than the agent has read of the original.
-If the original was truncated before all of it was read, the agent reads the rest from the copy.
+An original is a file that was first found at the log's path. The agent compares a file that has the
+name of a rotated file with each original. The file is a copy of an original if it contains the
+bytes that the agent has read of the original. If the file is shorter than these bytes, the agent
+compares only the file's first and last bytes. In two cases the agent does not read a copy: the
+agent reads the original at the log's path, or the copy has no more bytes than the agent has read of
+the original. If the original was truncated before all of it was read, the agent reads the rest from
+the copy.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Copies:
             self._born_at.pop(path, None)
 
     def forget_gone(self, there: set[FileKey]) -> None:
-        """Forgets those unread copies that are not among the files in `there`."""
+        """Forgets those copies in the second table that are not among the files in `there`, because
+        they are gone."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> Sequence[TrackedFile]:
@@ -157,7 +159,8 @@ def origins(tracked: TrackedFile) -> set[str]:
 
 
 def _is_short(original: TrackedFile) -> bool:
-    """Whether only the original's first bytes were read."""
+    """Whether so few bytes of the original were read that they are all among its remembered first
+    bytes."""
     return original.promised <= original.birth.fingerprint.length
 
 

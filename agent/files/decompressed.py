@@ -1,5 +1,5 @@
-"""Reads a compressed generation (a rotated file) as if it were the plain file from which it was
-made.
+"""Reads a compressed generation (a rotated file) as if it were the plain, that is, uncompressed,
+file from which it was made.
 
 Positions count plain bytes. A file can only be decompressed forwards. To go back, this module
 decompresses the file again from its first byte. It keeps only the first bytes of the file and the
@@ -138,7 +138,7 @@ class Decompressed:
         return data[:count]
 
     def status(self) -> Status:
-        """The present status of the file, with the size of the plain bytes."""
+        """The file's present status, but with the number of its plain bytes as the size."""
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:

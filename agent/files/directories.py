@@ -63,5 +63,5 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        # it was renamed since the listing, or has several names
+        # the file was renamed since the listing, or has several names
         return self._host.find(directory, key)

@@ -26,8 +26,8 @@ and the look that found the file gone.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The wall clock counts as set if its advance differs from the monotonic clock's advance by more
-than this many seconds.
+"""The wall clock counts as set by hand or by a program if, between two looks, it advanced by this
+many seconds more or less than the monotonic clock.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
@@ -37,13 +37,14 @@ leads to the file.
 
 
 class Endings:
-    """Owns the file ids that have ended, and the times of the looks."""
+    """Owns the file ids that have ended (the agent reads no more bytes under them), and the times
+    of the looks."""
 
     def __init__(self, handles: Handles, known: KnownFiles, news: News) -> None:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # file ids that are not closed yet
+        self.ended: dict[int, TrackedFile] = {}  # ended, but not yet recorded as closed
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0
@@ -52,8 +53,8 @@ class Endings:
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
-        """Takes over the file ids that ended before the agent started. since: the
-        time (ms) of each topic's last seal.
+        """Takes over the known file ids that have ended but are not closed. since: the time (ms) of
+        each topic's last seal, which counts as the last look of an earlier process.
         """
         self._since = dict(since)
         for tracked in self._known.files.values():
@@ -61,7 +62,7 @@ class Endings:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time of a look. At the first look, treats all file ids that are not open as if
+        """Notes the time of a look. At the first look, treats all file ids that have ended as if
         they had ended just before this look.
         """
         if not self._now:
@@ -144,5 +145,6 @@ class Endings:
 
 
 def cut_reason(tracked: TrackedFile, size: int) -> str:
-    """The reason for ending the id of a file that is shorter than it was at the last look."""
+    """The reason, in words for people, for ending the id of a file that is shorter than it was at
+    the last look."""
     return f"it was cut to {size} bytes, {tracked.size} were there"

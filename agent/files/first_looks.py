@@ -1,4 +1,5 @@
-"""Decides where reading begins in files that exist when the agent first looks at their source.
+"""Decides where reading begins in files that exist when the agent first looks at their source. A
+look is one search through all patterns for the host's files.
 
 With `start_at: end`, reading of such a file begins at its last unfinished line, and the bytes
 before are skipped. Each pattern of a source has its own first look. A pattern that is added later
@@ -6,11 +7,11 @@ has its first look at that time. The state remembers each pattern that had its f
 `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
 of `start_at` skips its bytes.
 
-A change of a pattern or of the topic skips no bytes either. If any earlier pattern matches a path,
-the agent has looked at this path before. So an unknown file at this path appeared later, for
-example after a rotation, and is read whole. An unknown rotated file of this path is read whole,
-too, if it changed after the last look; older rotated files were left unread before, so they are
-skipped.
+A change of a pattern or of the topic does not skip bytes of a path at which the agent looked
+earlier, either. If any earlier pattern matches a path, the agent has looked at this path before. So
+an unknown file at this path appeared later, for example after a rotation, and is read whole. An
+unknown rotated file of this path is read whole, too, if it changed after the last look; older
+rotated files were left unread before, so they are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ Look = tuple[str, str]
 """A topic, and a pattern of one of its sources."""
 
 Looked = tuple[str, str, tuple[str, ...]]
-"""A topic, a pattern of one of its sources, and what all looks at this pattern excluded."""
+"""A topic, a pattern of one of its sources, and the patterns of the paths that every look at this
+pattern has excluded."""
 
 
 class FirstLooks:
@@ -55,9 +57,9 @@ class FirstLooks:
     def begin_look(
         self, sources: Sequence[TailedSource], known: Iterable[TrackedFile], now_ms: int
     ) -> None:
-        """Before the agent looks at patterns for the first time, notes under which paths it has
-        found the known files. An earlier pattern may have led through a link into a directory to
-        which a new pattern leads directly.
+        """If this look is the first with some pattern, notes under which paths the agent has found
+        the known files. An earlier pattern may have led through a link into a directory to which a
+        new pattern leads directly.
         """
         self._now_ms = now_ms
         self._led = {}
@@ -72,7 +74,7 @@ class FirstLooks:
     def is_first(self, source: TailedSource, found: Found) -> bool:
         """Whether the agent has not yet looked at any pattern that leads, or led, to this path."""
         if all((source.topic, each.text) in self._seen for each in source.patterns):
-            return False  # which of them leads to the path does not matter
+            return False  # all patterns were looked at before
         looks = {(source.topic, each.text) for each in source.patterns if each.means(found.path)}
         if not looks or not self._seen.keys().isdisjoint(looks):
             return False
@@ -141,7 +143,8 @@ class FirstLooks:
 
 
 def _both(one: Pattern, other: Pattern) -> Pattern:
-    """A pattern that excludes only what both patterns exclude. Both have the same text."""
+    """A pattern that excludes only the paths that both patterns exclude. The text of the two
+    patterns is the same."""
     return replace(one, exclude=tuple(each for each in one.exclude if each in other.exclude))
 
 

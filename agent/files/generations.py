@@ -10,9 +10,9 @@ log's name: `app.log` for `app.log.1`.
 These rules cover the names that logrotate gives with any `dateformat`, `extension` or
 `addextension`. They also cover the names of log4j2, logback, log4net, NLog, Serilog,
 java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet, Docker, savelog and newsyslog, and
-the names of copies that people and Windows make. Only files with such names can be generations of a
-log: `mail.err` is no generation of `mail`. If a file has such a name, the times at which it was
-made and changed decide whether it is a generation (rotations).
+the names of copies that people and Windows make. A file without such a name is no generation:
+`mail.err` is no generation of `mail`. If a file has such a name, the times at which it was made and
+changed decide whether it is a generation (rotations).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Moved(Exception):
 
 
 class Handles:
-    """Owns every descriptor of a log file. now: the time (s) of this turn."""
+    """Owns every descriptor of a log file. now: the time (s) of this turn of the agent's loop."""
 
     def __init__(self, host: Host, limit: int) -> None:
         self._host = host
@@ -67,7 +67,7 @@ class Handles:
         return handle
 
     def keep(self, file: int, handle: Handle) -> None:
-        """Takes over an open handle."""
+        """Adds a handle that the caller has opened. From now on, this object closes it."""
         self._open[file] = handle
         self._used[file] = self.now
         while len(self._open) > self._limit:
@@ -115,8 +115,8 @@ class Handles:
                 self._close_oldest()
 
     def _close_oldest(self) -> None:
-        """Closes the least recently used file that still has a name, because a deleted file cannot
-        be opened again.
+        """Closes the least recently used file that still has a name. A file that was deleted stays
+        open, because it could not be opened again.
         """
         oldest = list(islice(self._open, OLDEST))
         file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])

@@ -1,6 +1,6 @@
 """Decides about the files that have been at a path since the last look: the agent reads each of
 these files, leaves it unread, or declares it lost. A look is one search through all patterns for
-the host's files.
+the host's files, and a generation is a rotated file.
 
 The module `rotations` describes the rules, and calls `History` for each path of a directory that a
 look goes through.
@@ -32,10 +32,11 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Known(Protocol):
-    """The questions about known files that the tracker answers."""
+    """The questions about known files that `KnownFiles` answers."""
 
     def knows(self, found: Found) -> bool:
-        """Whether the found file is a known file that was not deleted."""
+        """Whether the found file is a known file, and not a new file with a deleted file's
+        inode."""
         ...
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
@@ -82,19 +83,20 @@ class Known(Protocol):
 
 
 class Adopts(Protocol):
-    """Finds the known file whose bytes a compressed file contains."""
+    """A function that finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         """Returns SAME if the compressed file contains a known file; from then on, the agent reads
         the known file in it. Returns UNKNOWN if only a later look can find out which file it
-        contains. index: the number of the source. may_begin: as in `Sighting`.
+        contains, and OTHER if it contains none. index: the index of the file's source. may_begin:
+        as in `Sighting`.
         """
         ...
 
 
 class History:
-    """Decides about each path of a look. Owns no state: the look and the tracker own all facts
-    about files."""
+    """Decides which files the agent reads that lay at the paths of a look. Owns no state: the look
+    and the tracker own all facts about files."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -103,8 +105,9 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Judges every path that has generations (rotated files) beside it: decides which
-        generations the agent reads. Returns the new names of generations whose path was not judged.
+        """Judges every path that has generations (rotated files) beside it, if its file has
+        changed: decides which generations the agent reads. Returns the new names of the generations
+        of the other paths.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -123,10 +126,12 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Judges the files that were at a meant path. A meant path is a path that a pattern
-        matches. Another file, or no file, is at this path now.
+        """Decides which of the files that were at the meant path `base` the agent reads. A meant
+        path is a path that a pattern matches. Another file than at the last look, or no file, is at
+        it now.
 
-        Returns the newest of the files that the agent reads from now on.
+        Returns the newest of the files that the agent did not know before and now reads; None if
+        there are none.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -199,15 +204,17 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file is still there. If so, the agent reads the plain file."""
+        """Whether the plain file from which a compressed file is made still exists. If so, the
+        agent reads the plain file."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. If no earlier look
-        has found a file at the path, the answer is yes if `fresh` has a generation that is older
-        than every known file of the path. (The agent may know such files from events.)
+        """Whether generations of the path that are younger than its newest known file may have been
+        deleted unread. If no earlier look has found a file at the path, the answer is yes if
+        `fresh` (the new generations) has a generation that is older than every known file of the
+        path. (The agent may know such files from events.)
         """
         before = look.before.get(base)
         if before is None:
@@ -268,10 +275,10 @@ class History:
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file was made after the file that is at the path now. If so, the newer file
-        cannot have been rotated from that path. The order of the two files is uncertain if the
-        clock was set back, or if the file at the path is an old file that came from another path.
-        If the order is uncertain, the answer is no.
+        """Whether `found` was made after the file that is at the path `base` now. If so, `found`
+        cannot have been rotated from that path. The order of the two is uncertain if the clock was
+        set back, or if the file at the path is an old file that came from another path. If the
+        order is uncertain, the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None
@@ -310,8 +317,8 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """Files that were rotated into other directories, or to names that no known rotation
-        program gives.
+        """The files that may be generations of the path `base` although they are in another
+        directory, or have a name that no known rotation program gives.
         """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]
@@ -358,21 +365,23 @@ class History:
         return found
 
     def _is_stray(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file made since the last look may be a generation of the path."""
+        """Whether the name of a file made since the last look shows that it may be a generation of
+        the path."""
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
         is_left = self._is_left_alone(look, base, index, found)
         return not is_left and not self._is_younger(look, base, index, found)
 
     def _is_there(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether the file that the last look found still exists, plain or compressed."""
+        """Whether `before`, the file that the last look found at the path, still exists, plain or
+        compressed."""
         if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
             return True
         path = self._host.find(look.directory, before.key)  # perhaps renamed since the listing
         found = None if path is None else self._host.look(path)
         if found is None or found.key != before.key:
             if path is not None:
-                return True  # the file was renamed once more
+                return True  # the file was renamed since the directory was listed
         elif found.born_ns == before.born_ns:
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
@@ -392,7 +401,7 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compression programs keep this time, so such a compressed file contains the known file.
+        Compression programs keep this time, so the compressed file then contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

@@ -34,8 +34,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What a scan of the patterns found. unreadable: (path, reason) for each path that could not be
-    looked into. dead: the unreadable paths that are broken links.
+    """What a scan of the patterns found. unreadable: (path, reason) for each file or directory at
+    which the agent could not look. dead: the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Handle(Protocol):
     """An open file. Every method may raise OSError."""
 
     def read(self, count: int, position: int) -> bytes:
-        """At most `count` bytes at a position; fewer at the file's end."""
+        """The `count` bytes from a position on; fewer at the file's end."""
         ...
 
     def status(self) -> Status:
@@ -64,7 +64,7 @@ class Handle(Protocol):
 
 
 class Host(Protocol):
-    """A machine with files."""
+    """The calls to the operating system that the agent needs for log files."""
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading. Raises OSError if the file cannot be opened, or if it

@@ -1,4 +1,4 @@
-"""All facts about a host's files, in one value that the modules of this package share."""
+"""One value with all facts about a host's files, which the modules of this package share."""
 
 from __future__ import annotations
 

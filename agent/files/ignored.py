@@ -1,8 +1,9 @@
 """Counts the files that are left alone because they are older than `ignore.older.ms`.
 
-The state remembers only where these files were (unbegun). Each look decides again, by each file's
-time of change. So if such a file is written to again, the agent reads it from its beginning. If a
-wrong clock makes a file seem too old, the agent reads the file after the clock is set right.
+The state remembers only the paths of these files (unbegun). Each look (search through all patterns)
+decides anew whether a file is too old, by the file's time of change. So if such a file is written
+to again, the agent reads it from its beginning. If a wrong clock makes a file seem too old, the
+agent reads the file after the clock is set right.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ class Left(NamedTuple):
 
 
 class Ignored:
-    """Owns the counts of the present look and of the last look that has ended."""
+    """Owns the counts of old files, by topic: those of the present look, and those of the last look
+    that has ended."""
 
     def __init__(self) -> None:
         self._now: dict[str, Left] = {}
         self.by_topic: Mapping[str, Left] = {}
 
     def begin_look(self) -> None:
-        """Begins to count anew."""
+        """Sets the counts of the present look to zero."""
         self._now = {}
 
     def end_look(self) -> list[str]:
@@ -43,7 +45,7 @@ class Ignored:
         return [t for t in topics if before.get(t, none).files != self._now.get(t, none).files]
 
     def add(self, topic: str, found: Found) -> None:
-        """Counts a file."""
+        """Counts a file that is not read because it is too old."""
         left = self._now.get(topic, Left())
         size = left.bytes + max(found.size, 0)
         self._now[topic] = Left(left.files + 1, size, left.path or found.path)

@@ -1,5 +1,5 @@
 """Keeps all known files, and finds them by id, by inode, and by the path at which they were
-written.
+written. A look, in this module, is one search through all patterns for the host's files.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from skidway.agent.values.tracked import TrackedFile
 # The class has 27 methods, one for each question about the known files. All answers come from the
 # same few indexes.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, the files whose id was replaced since the last
-    look, and which the agent did not have open.
+    """Owns every TrackedFile. replaced: by path, those files that got a new id in place of their
+    old one since the last look while the agent did not have them open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -40,8 +40,8 @@ class KnownFiles:
     # --- which there are ----------------------------------------------------------------------
 
     def add(self, tracked: TrackedFile) -> None:
-        """Adds a new file id, or a file id from the state. The newest file id of an inode must be
-        added last.
+        """Adds a new file id, or a file id from the state. If several file ids belong to one inode,
+        the newest must be added last.
         """
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
@@ -143,7 +143,8 @@ class KnownFiles:
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
-        """Notes that from now on another file has the bytes of this file."""
+        """Notes that from now on the agent reads the known file's bytes in the file `found`, for
+        example its compressed form."""
         old = tracked.birth.key
         if self._by_key.get(old) is tracked:
             del self._by_key[old]
@@ -168,10 +169,11 @@ class KnownFiles:
             return self.where(tracked.birth.key, tracked.birth.born_ns)
         return found.real_path
 
-    # --- what rotations asks (rotations.Known) ------------------------------------------------
+    # --- what history asks (history.Known) ----------------------------------------------------
 
     def knows(self, found: Found) -> bool:
-        """Whether the found file is a known file that was not deleted."""
+        """Whether the found file is a known file, and not a new file with a deleted file's
+        inode."""
         tracked = self._by_key.get(found.key)
         if tracked is None or tracked.is_deleted:
             return False

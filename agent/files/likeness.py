@@ -12,7 +12,8 @@ from skidway.agent.values.tracked import TrackedFile
 
 
 def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
-    """Opens the file at a path, if it has this key. Raises OSError."""
+    """Opens the file at a path. Returns None if the file there does not have this key (device,
+    inode). Raises OSError."""
     try:
         handle = host.open(path)
     except FileNotFoundError:
@@ -26,8 +27,8 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether the found file is the known file. If the answer depends on the found file's bytes,
-    reads these bytes, and raises OSError if they cannot be read.
+    """Whether the found file is the known file (see `Answer`). If the answer depends on the found
+    file's bytes, reads these bytes, and raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -59,7 +60,8 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
-    """Whether the found file contains only the first bytes of the known file `old`.
+    """Whether the found file is a beginning of the known file `old`: all of its bytes are the first
+    bytes of `old`.
 
     Compares the found file's first bytes. If `old` is still at its path, compares the found file's
     last bytes as well. Raises OSError.

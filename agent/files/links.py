@@ -1,13 +1,13 @@
-"""Handles links that point into another directory than at the last look (search through all
+"""Finds links that point into another directory than at the last look (search through all
 patterns), for example after a deployment or at the start of a new day.
 
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
 to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when
 the agent did not look, the link pointed to a third file. The agent looks for such files in the
-neighbouring directories. The names of these files differ from both targets' names only in numbers.
-The agent also looks for files with names that rotation gives to such files. If the names of the two
-targets differ in more than numbers, the agent cannot know where to look, and declares that files
-may be unread.
+neighbouring directories. The paths of these files differ from the two paths to which the link
+pointed only in numbers. The agent also looks for rotated files of such paths. If these two paths
+differ in more than numbers, the agent cannot know where to look, and declares that files may be
+unread.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def _bases(name: str) -> list[str]:
 
 
 def _shape(directory: str, name: str) -> str:
-    """A name without numbers, and without its directory's name, as in Docker's
-    `<id>/<id>-json.log`.
+    """A file name without its numbers, and without its directory's name if it contains that, as in
+    Docker's `<id>/<id>-json.log`.
     """
     id_ = os.path.basename(directory)
     return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

@@ -1,5 +1,5 @@
-"""The values of one look of `rotations`: its time, each directory as it is now, and all that the
-look found. A look is one search through all patterns for the host's files.
+"""The values of one look, which is one search through all patterns for the host's files: the look's
+time, each directory as it is now, and all that the look found. A generation is a rotated file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Findings:
         self, source: TailedSource, path: str, reason: str, found: Found | None = None
     ) -> None:
         """Notes that generations of a path were left unread, or may have been left unread. found:
-        one of these generations, if the clock was set back after the last seal.
+        one of these generations; None if none of them was found.
         """
         unseen = Unseen(source.topic, source.topic_id, path, reason, _oldest_ms(found))
         for index, each in enumerate(self.unseen):
@@ -56,14 +56,13 @@ class Findings:
 
 @dataclass(slots=True)
 class Place:
-    """One directory, as the last look without changing names found it. changed_ns: None if the
-    directory must be listed again.
+    """One directory, as it was at the last look during which no names in it changed. changed_ns:
+    None if the directory must be listed again.
 
     lay: the files that were at the meant paths (the paths that a pattern matches).
     anchors: for each meant path without a file, the path's newest known file.
-    unjudged: the members that the next look judges as if they were new.
-    restless: what the later looks found, during which names were changing; None if there were no
-        later looks.
+    unjudged: the generations about which no look has decided; the next look treats them as new.
+    restless: what later looks found, while names were changing; None if there was no such look.
     unknown: the inodes of compressed files. The agent does not know yet whether these files contain
         known files.
     """
@@ -101,14 +100,12 @@ class Moment:
 
 @dataclass(slots=True)
 class Look:
-    """The facts that one look has about one directory.
+    """What the agent knows about one directory during one look.
 
     since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
-    before_ms: the time of the last look at the other directories, if no look has listed this
-        directory before.
-    before: the file that was at each path at the last look, or the path's anchor (see `Place`).
-    names_here: the names that the patterns found.
-    others: unknown files, by directory.
+    before_ms: for a directory that no look has listed before, the time of the last look at the\n
+    others. before: the file that was at each path at the last look, or the path's anchor (see
+    `Place`). names_here: the names that the patterns found. others: unknown files, by directory.
     unresolved: paths whose known files may be in compressed files that could not be read yet.
     """
 
@@ -128,8 +125,9 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """All names, inodes and times of birth that a rotation would change in the directory. Times
-        of birth are included, because the newest file may have the inode of a deleted file.
+        """The names, inodes and times of birth of the logs and generations in the directory: what a
+        rotation would change. Times of birth are included, because the newest file may have the
+        inode of a deleted file.
         """
         return _seen(self.members, self.here)
 
@@ -142,8 +140,8 @@ class Look:
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file was in the directory at the last look. If so, its compression was
-        still under way.
+        """Whether the file with the name `plain` was in the directory at the last look. If so, its
+        compression had not ended at that look.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
@@ -158,8 +156,9 @@ class Look:
         return here.born_ns < self.looked_ms(index) * 1_000_000
 
     def is_made_since(self, found: Found) -> bool:
-        """Whether the inode is younger than the last look. The kernel may give a deleted file's
-        inode to a new file, and rotation may give the new file the deleted file's name.
+        """Whether the found file's inode was made after the last look. The kernel may give a
+        deleted file's inode to a new file, and rotation may give the new file the deleted file's
+        name.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:

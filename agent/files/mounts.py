@@ -31,7 +31,7 @@ UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns the known files for whose file systems the agent waits."""
+    """Owns the known files whose file systems the agent waits for."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -41,7 +41,8 @@ class Mounts:
         self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:
-        """Takes over, before the first look, the files that were known before the agent started."""
+        """Takes over the files that were known before the agent started. Called before the agent
+        searches for files."""
         by_directory: dict[str, list[TrackedFile]] = {}
         for tracked in files:
             if not tracked.is_deleted:

@@ -1,6 +1,4 @@
-"""Collects new file ids and losses. The loop takes them from the tracker, and writes them to the
-state.
-"""
+"""Collects new file ids and losses until the agent's loop takes and writes them to the state."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from skidway.dataclass import dataclass
 
 @dataclass(slots=True)
 class News:
-    """What has changed since the last call of `take`. doubts: for each topic, how often since its
-    start the agent has found that a file no longer has the bytes that were read.
+    """New file ids and losses since the last call of `take`. doubts: for each topic, how often the
+    agent, since it started, has found that a file no longer has the bytes that were read.
     """
 
     born: list[TrackedFile] = field(default_factory=list)
@@ -27,7 +25,7 @@ class News:
     doubts: Counter[str] = field(default_factory=Counter)
 
     def take(self) -> News:
-        """What has changed since the last call."""
+        """Returns the news since the last call, and empties this object."""
         taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)
         self.born, self.set_apart, self.unseen, self.forgotten = [], [], [], []
         return taken
@@ -51,9 +49,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges losses that were noted at the same time for the same reason, if their files belong to
-    one topic.
-    """
+    """Merges the losses that have the same time, reason and topic into one loss."""
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

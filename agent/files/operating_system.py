@@ -39,7 +39,7 @@ class OpenFile:
         return os.pread(self.descriptor, count, position)
 
     def status(self) -> Status:
-        """The file now."""
+        """The present status of the file."""
         found = os.fstat(self.descriptor)
         born_ns = born_of(self.descriptor)
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
@@ -66,15 +66,15 @@ _FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
-    """Implements `Host` for this machine. Owns the file that it last saw at each path, and the time
-    of the inode's last change. As long as nothing changes, each look returns the same objects. So
-    an agent that watches 20,000 quiet files does not make and keep a second description of these
-    files.
+    """Implements `Host` for this machine. Owns the description (`Found`) of the file that it last
+    saw at each path, and the time of the inode's last change. As long as nothing changes, each
+    search returns the same descriptions. So an agent that watches 20,000 quiet files does not make
+    and keep a second description of these files.
     """
 
     def __init__(self) -> None:
         self._seen: dict[str, Found] = {}
-        self._inode_changed: dict[str, int] = {}  # only times other than `changed_ns` of the file
+        self._inode_changed: dict[str, int] = {}  # only if it differs from the file's `changed_ns`
         self._plain_sizes = PlainSizes()
 
     def open(self, path: str) -> Handle:
@@ -176,7 +176,7 @@ class OperatingSystem:
         key = _key(status)
         if before is not None and before.key == key:
             key = before.key
-            # If a new file gets the inode, the time of the inode's change differs.
+            # If the inode belongs to a new file by now, the time of the inode's change differs.
             if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
                 found = Found(path, key, size, status.st_mtime_ns, before.born_ns, real_path)
                 return before if found == before else self._note(found, status)

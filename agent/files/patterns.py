@@ -25,7 +25,8 @@ DEPTH_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An absolute pattern. exclude: patterns of paths that are left out."""
+    """A pattern of absolute paths. exclude: patterns of paths that are left out although this
+    pattern matches them."""
 
     text: str
     exclude: tuple[str, ...] = ()

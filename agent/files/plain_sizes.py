@@ -1,5 +1,5 @@
-"""Measures how many plain bytes compressed files contain. To measure a file, a thread decompresses
-the whole file.
+"""Measures how many plain (uncompressed) bytes compressed files contain. To measure a file, a
+thread decompresses the whole file.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Content(NamedTuple):
 
 
 class PlainSizes:
-    """Owns the size of each file, or the reason why the size cannot be measured. The thread only
-    hands over sizes and reasons.
+    """Owns the plain size of each file, or the reason why it cannot be measured. The thread does
+    not change this object; it only passes sizes and reasons to `learn`.
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ from skidway.agent.values.tracked import TrackedFile
 from skidway.dataclass import dataclass
 
 LOOK_EVERY_S: Final = 1.0
-"""Seconds between two looks at a file with labels."""
+"""After this many seconds, the agent checks again whether a file with labels has changed."""
 
 NAMED_MAX: Final = 100_000
 """The agent remembers at most this many logs without labels, to report each log only once."""
@@ -51,7 +51,7 @@ class _File:
 
 class PodLabels:
     """Owns the contents of the files with labels, and the news that `take_news` has not returned
-    yet."""
+    yet: logs without labels, and files that cannot be read or can be read again."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -104,7 +104,8 @@ class PodLabels:
 
 
 def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, str | None]:
-    """The labels that a log at `path` would get now, and a sentence that says why it gets none."""
+    """The labels that a log at `path` would get now, and a sentence that says why it gets none;
+    None if it gets labels or needs none."""
     try:
         read = _read(host, source.location, None)
     except _Unread as unread:

@@ -9,7 +9,7 @@ Each key is `namespace/pod`, the uid of a pod, or the id of a container. The sec
 of pods, as `kubectl get pods --all-namespaces --output json` prints it.
 
 A file that a running agent reads may contain anything. So values that are no labels are left out,
-and texts are cut. Only a file that cannot be read at all is refused.
+and long texts are cut. Only a file that cannot be read at all is refused.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class MetadataRefused(Exception):
 
 
 def keys_of(path: str) -> tuple[str, ...]:
-    """The keys that may have the labels of a log, the most exact key first. Empty if the path is
-    neither kubelet's nor Docker's.
+    """The keys under which the metadata may have the labels of the log at `path`, the most exact
+    key first. Empty if neither kubelet nor Docker writes logs to such a path.
     """
     found = _PODS.search(path) or _CONTAINERS.search(path)
     if found is not None:
@@ -67,7 +67,7 @@ def labels_of(metadata: Metadata, path: str) -> Mapping[str, str] | None:
 
 
 def read(data: bytes) -> Metadata:
-    """Reads a file. Raises MetadataRefused."""
+    """Reads the content of a file with labels. Raises MetadataRefused."""
     document = _document(data)
     if not isinstance(document, dict):
         raise MetadataRefused("it is no object with the labels of pods")

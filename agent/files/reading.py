@@ -1,5 +1,5 @@
 """Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
-bytes.
+bytes. A turn is one pass of the agent's loop, and a look is one search for the host's files.
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
 does not delay the other files. If there is room for more bytes in the turn, it reads again from the
@@ -10,7 +10,7 @@ grown again. Such a file gets a new file id.
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
 `multiline`). If a line does not end within READ_BYTES, the agent scans the line piece by piece, and
-keeps only the head.
+keeps only the line's first bytes in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ reading of the turn may exceed this limit.
 """
 
 TURN_FILES = 1000
-"""One turn looks at this many files at most."""
+"""One turn of the agent's loop looks at this many files at most."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
 """If a line is longer than this, the agent cuts the line after this many bytes, because the length
@@ -159,7 +159,8 @@ class FileReader:
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
             if tracked.is_replaying:
-                continue  # an intent has its next bytes; a later look wakes the file again
+                # an intent has its next bytes; a later call of `look_again` wakes the file
+                continue
             one = None
             if self._may_read(tracked):
                 one = self._read_one(tracked, now, read_ms, sequence + len(taken) + 1)
@@ -235,8 +236,8 @@ class FileReader:
         self, tracked: TrackedFile, handle: Handle, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
         """Returns five values of the next reading: its bytes, its end position, the CRC of its
-        bytes, the CRC of all bytes of the file before the end position, and the tail. Returns None
-        if there is no reading.
+        bytes, the CRC of all bytes of the file before the end position, and the tail (the last
+        bytes before the end position). Returns None if there is no reading.
         """
         if tracked.long_line is not None:
             return self._go_through(tracked, handle, tracked.long_line, now)
@@ -281,9 +282,9 @@ class FileReader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Notes size and time of change. Returns False if the file was cut. A write sets the time
-        of change before the size. So if the time of change is new but the file has not grown, this
-        method leaves the decision to the next look.
+        """Notes the file's size and time of change. Returns False if the file has become shorter. A
+        write sets the time of change before the size. So if the time of change is new but the file
+        has not grown, this method leaves the decision to the next look.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -300,7 +301,8 @@ class FileReader:
         return body if limit is None else body[: max(limit - tracked.read_position, 0)]
 
     def limit_of(self, tracked: TrackedFile) -> int | None:
-        """The position up to which the file is read; None if the whole file is read."""
+        """The position up to which the agent reads the file; None if it reads to the end of the
+        file."""
         if self.limits is None:
             return None
         return self.limits.get(tracked.birth.key, tracked.birth.begin)
@@ -416,7 +418,8 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the bytes of the first reading are the bytes with which the file id was announced."""
+    """Whether the bytes of the file id's first reading begin like the file did when the file id was
+    made."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

@@ -1,5 +1,6 @@
 """Decides what a file on the host is: a new file, a known file, a copy, another file with a known
-inode, or a known file that was rewritten.
+inode, or a known file that was rewritten. A look is one search through all patterns for the host's
+files.
 
 A `Sighting` describes a found file, and says why the file matters. Looks make sightings (tracking),
 and so does the reader if a file's bytes are not those that were read before. One decision may
@@ -72,8 +73,8 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def mark_changed(self, files: Iterable[Found]) -> None:
-        """Notes files that had no file id at the last look and were written since. Such a file may
-        have been copied and truncated in between, and then only the copy has the written bytes.
+        """Notes files without a file id that were written since the last look. Such a file may have
+        been copied and truncated in between, and then only the copy has the written bytes.
         """
         self._truncated.update(found.path for found in files)
 
@@ -87,8 +88,8 @@ class Recognition:
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Handles a file that was found at a meant path or beside a meant path. A meant path is a
-        path that a pattern matches.
+        """Decides about a file that was found at a meant path, or beside it: begins, ends or
+        replaces its file id where necessary. A meant path is a path that a pattern matches.
         """
         found = sighting.found
         self._mind_unopened(sighting)
@@ -115,8 +116,8 @@ class Recognition:
 
     def is_at_rest(self, found: Found, number: int) -> bool:
         """Whether `see` would change nothing, because the file at a meant path has not changed
-        since the last look, and the whole file is read. For a quiet file, a look only asks this
-        question.
+        since the last look, and the whole file is read. If so, a look does not call `see` for the
+        file, to save time.
 
         number: the index of the source.
         """
@@ -138,8 +139,8 @@ class Recognition:
         )
 
     def see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, that is, a rotated file to which no pattern leads. The file may
-        also be a copy.
+        """Decides about a generation, that is, a rotated file to which no pattern leads, and begins
+        a file id if it is new. The file may also be a copy.
         """
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
@@ -247,8 +248,8 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The file is not checked here. The replay will check all promised bytes. The replay's
-            # check proves more than a comparison with `tracked.marks`.
+            # The file is not checked here. The replay will check the bytes of all intents, which
+            # proves more than a comparison with `tracked.marks`.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -282,10 +283,9 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """If the file is a copy, handles the file. Returns whether the file is a copy. If the file
-        is certainly a copy, the agent reads only the bytes that it had not read of the original. If
-        the file may be a copy, the agent reads the whole file, and declares that its bytes may be
-        delivered twice.
+        """Returns whether the found file is a copy. If it is certainly a copy, the agent reads only
+        the bytes that it had not read of the original. If the file may be a copy, the agent reads
+        the whole file, and declares that its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -318,7 +318,8 @@ class Recognition:
         return True
 
     def _mind_unopened(self, sighting: Sighting) -> None:
-        """Declares the loss of bytes that were cut off before the agent could read them."""
+        """If the found file could not be opened before and is shorter now, declares the loss of the
+        bytes that were cut off."""
         found, source = sighting.found, sighting.source
         if self._unopened.was_cut(found):
             self._truncated.add(found.path)
@@ -346,13 +347,13 @@ class Recognition:
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Handles a found file that has the inode of a known file, but is another file, or may be
-        another file. The agent reads the found file from its first byte.
+        """Begins a file id for a found file that has the inode of a known file, but is another
+        file, or may be another file. The agent reads it from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
-            self._known.detach(old)  # the old file may be elsewhere, in compressed form
+            self._known.detach(old)  # the old file may still exist elsewhere, in compressed form
             self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:
@@ -389,8 +390,8 @@ class Recognition:
         return begins_like(self._host, found.real_path, tracked)
 
     def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Handles a file that is still there although its id has ended. The file may have the same
-        bytes as before, more bytes, or different bytes.
+        """Decides about a file that is still there although its id has ended: whether a new id must
+        begin. The file may have the same bytes as before, more bytes, or different bytes.
         """
         assert tracked.length is not None
         found = sighting.found
@@ -399,7 +400,8 @@ class Recognition:
             return
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
-        # A job may write the same bytes again into its log, but never into a rotated file.
+        # A job may empty its log and write the same bytes again, but never does so with a rotated
+        # file.
         is_log = sighting.base is None or tracked.written is not None
         if doubt is None and is_log and self._is_being_written(tracked, sighting, tracked.length):
             handle.close()
@@ -418,7 +420,8 @@ class Recognition:
 
         A write sets the file's time of change before its size. If the size still has not changed
         after WRITE_S, somebody may have cut the file and written the same bytes again. For example,
-        a job may write the same text at each run. The agent then declares that lines may be unread.
+        a job may write the same text at each run. After WRITE_S, the agent declares that lines may
+        be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -453,7 +456,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a file is unchanged since the agent ended its file id."""
+    """Whether the found file is unchanged since the agent ended its file id `tracked`."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns

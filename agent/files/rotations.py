@@ -1,5 +1,5 @@
 """Finds generations, which are rotated files, if they were renamed before the agent looked. No
-pattern matches their new names.
+pattern matches their new names. A look is one search through all patterns for the host's files.
 
 A meant path is a path that a pattern matches, such as `app.log`. Two looks at a meant path may find
 two different files. Between the two looks, more files may have had this path, and rotation may have
@@ -12,8 +12,8 @@ directory to which the link points. An unknown generation is
                 now. This second condition does not apply if the file at the path is an old file
                 that came from another path
     left alone  if it is older (written before the agent was installed), if a source excludes it, if
-                it had the same name before, if it is a copy of what was read (tracking), or if the
-                path still leads to the same file
+                it had the same name at the last look, if it is a copy of a file that was read
+                (tracking), or if the path still leads to the same file
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 
@@ -27,8 +27,9 @@ possible loss.
 A known file of the path may have a name that no known rotation program gives, or may be in another
 directory (strays). In both cases, the agent also reads each file that was made since the last look
 and has a fitting name. A name fits if it contains the name of the path, or differs from the known
-file's name only in digits. If the known file is the anchor, all other files made since the last
-look may also be generations of the path, and the agent declares a possible loss.
+file's name only in digits. If the known file is the anchor, all other files in the path's directory
+that were made since the last look may be generations of the path, too, and the agent declares a
+possible loss.
 
 If names change while the agent lists a directory, the listing proves nothing (stillness). When the
 agent starts, the time of the topic's last seal counts as the time of the last look. If the topic
@@ -74,7 +75,7 @@ REPOINTED: Final = "the link leads elsewhere: what it led to in between may be u
 
 
 class Rotations:
-    """Owns the results of the last look for each meant path."""
+    """Owns what the last look found at and beside each meant path."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -115,8 +116,8 @@ class Rotations:
         self._links.load(led.items())
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
-        """Takes other sources while the agent runs. Keeps what the last look found at the paths
-        that the new sources mean, and lists all directories again.
+        """Replaces the sources when the agent reloads its settings. Keeps what the last look found
+        at the paths that the new sources mean, and lists all directories again.
         """
         for place in self._places.values():
             place.changed_ns = None
@@ -150,11 +151,13 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """Remembers an empty generation, so that later looks check it again."""
+        """Remembers an empty generation, so that later looks check for EMPTY_WAIT_S whether it has
+        bytes."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def wait_again(self, files: Iterable[UnbegunFile]) -> None:
-        """Takes over the empty generations that were checked again before the agent started."""
+        """Takes over the empty generations that an earlier process had remembered with
+        `wait_for`."""
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
@@ -171,8 +174,8 @@ class Rotations:
         files, by path.
 
         hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
-        the notes of the last look. If the agent cannot look at a single file in a directory, it
-        keeps the notes about the whole directory.
+        what the last look found. If there is one such file in a directory, it keeps what the last
+        look found in the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -325,7 +328,7 @@ class Rotations:
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
         """Whether names were changing while the directory was listed. If so, the scan of the
         patterns and the listing show different moments. Then the next look decides, and the agent
-        keeps the notes of the last look, so that it misses no file.
+        keeps what the last look found, so that it misses no file.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]

@@ -11,7 +11,7 @@ These are the kinds of evidence, the strongest first:
     both times of birth are known, and are equal                          same
     the found file has other bytes than those that were read              unknown
     it is where the known file was, or where rotation puts that file      same
-    else                                                                  unknown
+    none of these                                                         unknown
 
 The answer `same` says nothing about the bytes, because the same file may have been truncated or
 rewritten. If the answer is `unknown`, the agent skips no bytes: it may read bytes a second time,
@@ -29,7 +29,7 @@ from skidway.agent.values.identity import FINGERPRINT_BYTES
 
 
 class Answer(Enum):
-    """What the evidence says."""
+    """Whether a file is a known file, as far as the evidence shows."""
 
     SAME = "same"
     OTHER = "other"
@@ -51,7 +51,7 @@ class Evidence(NamedTuple):
 
 
 def same_file(evidence: Evidence) -> Answer:
-    """What the evidence says."""
+    """Whether a file is a known file, as far as the evidence shows."""
     known, found = evidence.keys
     if known.inode != found.inode or evidence.was_deleted:
         return Answer.OTHER
@@ -69,8 +69,8 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file contains a file that is gone. The first `count` plain bytes of both
-    files are equal. But a few equal bytes prove little, because short logs may be alike.
+    """Whether a compressed file contains a known file that is gone, if the first `count` plain
+    bytes of both are equal. A few equal bytes prove little, because short logs may be alike.
     is_same_time: whether both files have the same time of change, which compression programs copy.
     is_only: whether no other file that is gone begins with the same `count` bytes.
     """

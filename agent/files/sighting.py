@@ -1,5 +1,5 @@
-"""A file that a look found, with its source and, for a rotated file, the path from which it was
-rotated."""
+"""A file that a look (a search for the host's files) found, with its source and, for a rotated
+file, the path from which it was rotated."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Sighting(NamedTuple):
 
     @property
     def skip(self) -> int | None:
-        """How many of the file's first bytes the agent skips; UNMEASURED for all bytes of a
-        compressed file; None if it skips no bytes.
+        """How many of the file's first bytes the agent skips at the first look at its pattern
+        (`start_at: end`); UNMEASURED for all bytes of a compressed file; None if it skips no bytes.
         """
         return self.found.size if self.is_first and self.source.starts_at_end else None
 

@@ -1,5 +1,5 @@
 """Finds the source of a path: the source whose patterns match this path, or match the path that the
-file had before rotation. This module does no I/O.
+file had before rotation. A generation is a rotated file. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 class Manner(NamedTuple):
-    """How the bytes of a file are read: the fingerprint of their recipe, and the framer, which
-    divides the bytes into records.
+    """How the bytes of a file are read: the fingerprint of their recipe (the settings that decide
+    which records are made), and the framer, which divides the bytes into records.
     """
 
     recipe: bytes
@@ -33,8 +33,8 @@ class Manner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TailedSource:
-    """A source, the topic to which its lines go, and the recipe for the bytes that are read from
-    now on.
+    """A source, the topic to which its lines go, and the recipe (settings) by which records are
+    made of the bytes that are read from now on.
 
     framer: divides the bytes into records. flush_s: how long a file must not change before the
     agent takes its last record as it is; None for the agent's `idle.flush.ms`. big_endian: how
@@ -64,7 +64,7 @@ class TailedSource:
         """
         if self.big_endian is not None and tracked.is_big_endian is None:
             head = handle.read(2, 0)
-            if len(head) == 2:  # a shorter file may not have its whole mark yet
+            if len(head) == 2:  # in a shorter file, the mark may not be written completely yet
                 tracked.is_big_endian = order_of(head) == UTF_16BE
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
@@ -92,11 +92,11 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the paths under which patterns reach the directory. links: for a name in the
-    directory, the path of the link that leads to it. If rotation may have made this name from
-    another name, `links` has the link's path under the other name, too. numbered: the links that
-    lead to names with numbers, by the `shape` of the name, because the next log has another number
-    (kubelet's `0.log`, `1.log`).
+    directories: the paths under which patterns reach the directory. links: for the name of a file
+    in the directory, the path of the link that leads to the file. If rotation may have made this
+    name from another name, `links` has the link's path under the other name, too. numbered: the
+    links that lead to names with numbers, by the `shape` of the name, because the next log has
+    another number (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -144,7 +144,8 @@ class Views:
 
 
 def shape(name: str) -> str:
-    """A name without its numbers. The names of a program's successive logs have the same shape."""
+    """A name without its numbers, which is called the name's shape. The names of a program's
+    successive logs have the same shape."""
     return _DIGITS.sub("#", name)
 
 
@@ -188,8 +189,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of a directory's generations, and the topics of the paths in `left`. The paths in
-    `left` are meant paths that lead to other files now.
+    """The topics to which the generations in a directory belong, and the topics of the paths in
+    `left`. These are meant paths that lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -20,12 +20,13 @@ look may have seen only a part of the renamings.
 """
 
 RESTLESS_S: Final = 30.0
-"""In some directories, generations are being renamed at every look. After this time (s) of
-renaming, the agent accepts the listing of such a directory nevertheless.
+"""In some directories, generations are being renamed at every look. After this many seconds, the
+agent accepts the listing of such a directory nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
-"""Pairs of a name and the file that has this name."""
+"""What a look saw in a directory: pairs of a name and facts that identify the file with this
+name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""A look searches through all patterns, compares the host's files with the known file ids, and
-finds out which files are new, renamed, rotated, replaced or gone.
+"""Makes looks. A look searches through all patterns, compares the host's files with the known file
+ids, and finds out which files are new, renamed, rotated, replaced or gone.
 
     found, unknown key (device, inode)        a new id begins at byte 0
     found, known key, no doubt about identity the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic, or the topic was made again  the id ends; another id begins where it ended
-    found nowhere, but open in the agent      read to its end, then closed
-    found nowhere, not open in the agent      its unread bytes are declared lost, with unknown end
+    found nowhere, but the agent has it open  read to its end, then closed
+    found nowhere, and not open               its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
@@ -59,15 +59,15 @@ DISOWNED = "no source means it any more, and it was not read to its end"
 
 LEDGER_MS = 7 * 86_400_000
 """If bytes of a file were lost and the file is gone, the agent still remembers the file for this
-long after its announcement, so that operators can find out what was lost.
+long after it was announced to the audit, so that operators can find out what was lost.
 """
 
 
 # The class has 33 methods. Some are called by other modules, and the others are the steps of a
 # look. The code that does not need a look is in the modules that this module imports.
 class Tracker:
-    """Looks for the host's files, and lets `Recognition` decide what each file is. No method waits.
-    All I/O is short and goes through `Host`.
+    """Looks for the host's files, and lets `Recognition` decide what each file is. No method waits
+    for anything. All I/O is short and goes through `Host`.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class Tracker:
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
-        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether a file id lost bytes
+        # tells whether a file id lost bytes
+        self.has_lost: Callable[[int], bool] = lambda _file: False
 
     # --- what others see ----------------------------------------------------------------------
 
@@ -126,7 +127,8 @@ class Tracker:
 
     @property
     def passing(self) -> Set[tuple[str, str]]:
-        """The (topic, path) pairs of `unreadable` about which a later look will know more."""
+        """Those (topic, path) pairs of `unreadable` for which a later look will probably find out
+        more, so that they are no errors."""
         return self._unreadable.passing
 
     @property
@@ -159,7 +161,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # the noted time is from before the last read
+                tracked.changed_ns = None  # the stored time is from before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -173,9 +175,10 @@ class Tracker:
             self._known.renumber(tracked, key)
 
     def take_sources(self, sources: Sequence[TailedSource]) -> None:
-        """Takes other sources while the agent runs. The next look then ends two kinds of file ids:
-        ids of files whose paths no pattern matches any more, and ids of files that now belong to
-        another topic. (The first look after a start with these sources would end the same ids.)
+        """Replaces the sources when the agent reloads its settings. The next look then ends two
+        kinds of file ids: ids of files whose paths no pattern matches any more, and ids of files
+        that now belong to another topic. (The first look after a start with these sources would end
+        the same ids.)
         """
         self.sources[:] = sources
         for tracked in self.files.values():
@@ -196,12 +199,13 @@ class Tracker:
         return self._unopened.take_changed()
 
     def take_unbegun(self) -> tuple[list[str], list[UnbegunFile]] | None:
-        """What has changed in the list of files without a file id (see `Unbegun.take_changed`)."""
+        """What has changed in the list of files without a file id since the last call (see
+        `Unbegun.take_changed`)."""
         return self._unbegun.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight (an intent under way). Its bytes are being sent, or they are declared lost
-        or uncertain and wait for the flights before them.
+        """Adds a flight (an intent under way). Its bytes are being sent. Or they are lost or
+        uncertain, and wait until the file's earlier flights are done.
         """
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
@@ -239,8 +243,8 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Looks through all patterns. Such looks find every change; events only make the agent
-        notice a change earlier.
+        """Makes a look through all patterns. These looks find every change; events only make the
+        agent notice a change earlier.
         """
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
@@ -335,8 +339,8 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, to which no pattern leads. If the generation is empty, later looks
-        check it again.
+        """Decides about a generation (a rotated file), to which no pattern leads. If it is empty,
+        later looks check it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)
@@ -437,7 +441,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # the replay checks the file's promised bytes first
+            return  # first the replay must check the bytes that earlier intents promised to send
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)

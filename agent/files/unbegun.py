@@ -1,4 +1,5 @@
-"""Remembers the files without a file id: empty files, and files that are too old to be read.
+"""Remembers the files without a file id: empty files, and files that are too old to be read. Each
+look, which is a search for the host's files, makes the list anew.
 
 Such a file may be at a meant path (a path that a pattern matches), or may be an empty rotated file
 to which its program may still write. The state stores these files. A program may write to such a
@@ -41,8 +42,9 @@ class Unbegun:
         return list(self._files.values())
 
     def was_written(self, found: Found) -> bool:
-        """Whether a file at a meant path had no file id at the last look and has changed since. Its
-        program may have written to it, and rotation may then have copied and truncated it.
+        """Whether the found file was at a meant path without a file id at the last look, and has
+        changed since then. Its program may have written to it, and rotation may then have copied
+        and truncated it.
         """
         before = self._files.get(found.path)
         if before is None or before.base is not None:
@@ -51,7 +53,7 @@ class Unbegun:
         return is_same and before.found.changed_ns != found.changed_ns
 
     def end_look(self, files: Iterable[UnbegunFile]) -> None:
-        """Takes the files without a file id that this look found."""
+        """Replaces the list by the files without a file id that this look found."""
         before, self._files = self._files, {each.found.path: each for each in files}
         for path in before.keys() - self._files.keys():
             self._gone.add(path)

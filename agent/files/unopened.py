@@ -1,5 +1,5 @@
 """Remembers files that were found but could not be opened yet. The agent reads each of these files
-later, or declares it lost.
+later, or declares it lost. A look is one search for the host's files.
 
 The state stores these files. If one of them is deleted before it can be read, only the state shows
 that it existed.
@@ -34,9 +34,9 @@ class Unopened:
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. If `may_begin` was true at an earlier
-        look, it stays true, even if the file seems old now. `skip` also stays as it was at the
-        earlier look.
+        """Adds a file that was found and cannot be opened. If the file was added before,
+        `may_begin` stays true if it was true, even if the file seems too old by now, and `skip`
+        keeps its first value.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:

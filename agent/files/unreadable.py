@@ -11,7 +11,8 @@ from skidway.agent.files.host import Scan
 
 class Unreadable:
     """Owns the unreadable paths. by_topic: for each topic and each unreadable path, the reason why
-    it is unreadable. passing: the paths about which a later look will know more.
+    it is unreadable. passing: the paths for which a later look will probably find out more; they
+    are no errors.
     """
 
     def __init__(self) -> None:
@@ -44,7 +45,8 @@ class Unreadable:
         self.passing.discard((topic, path))
 
     def wait(self, topic: str, path: str, reason: str) -> None:
-        """Lists a path about which a later look will know more. Such a path is not an error."""
+        """Lists a path for which a later look will probably find out more. Such a path is not an
+        error."""
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
@@ -62,7 +64,7 @@ class Unreadable:
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:
-        """Whether a path is in a directory that the look could not list."""
+        """Whether a path is, or is in, a directory that the look could not list."""
         return any(
             location.startswith(path.rstrip("/") + "/")
             for reasons in self.by_topic.values()

@@ -1,10 +1,11 @@
 """Receives the operating system's events about log files. Events only make the agent notice changes
 earlier.
 
-The thread of the library watchdog hands over paths: it puts them into a bounded set and signals
-through a descriptor. The agent's loop takes the paths out of the set. Events can be lost if there
-are too many, if the kernel has no watch left, or if the file system reports no events. The next
-look through the patterns finds what the lost events would have shown.
+A thread of the library watchdog receives the events. It puts the changed paths into a set of
+limited size, and makes a descriptor readable on which the agent's loop waits. The loop takes the
+paths out of the set. Events can be lost if there are too many, if the kernel has no watch left, or
+if the file system reports no events. The next look through the patterns finds what the lost events
+would have shown.
 
 An event costs more time than reading the line that caused the event. So while many events come, the
 agent watches nothing. The agent looks at busy files in every turn anyway.
@@ -33,8 +34,8 @@ from skidway import log
 from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
-"""The most paths that watchdog's thread hands over at a time. If there are more, the loop looks
-through all patterns.
+"""The set contains at most this many paths. If more paths change before the loop takes them, the
+loop looks through all patterns instead.
 """
 
 RATE_MAX = 400.0
@@ -70,7 +71,7 @@ class Inbox(FileSystemEventHandler):
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Takes an event. watchdog's thread calls this method."""
+        """Adds the paths of an event to the set. watchdog's thread calls this method."""
         names = [os.fsdecode(event.src_path)]
         if event.dest_path:
             names.insert(0, os.fsdecode(event.dest_path))
@@ -85,8 +86,8 @@ class Inbox(FileSystemEventHandler):
             os.write(self._writer, b"\0")
 
     def take(self) -> tuple[list[str], bool, int]:
-        """Returns the paths, whether all patterns should be looked through, and how many events
-        there were.
+        """Empties the set. Returns its paths, whether the loop should look through all patterns,
+        and how many events came since the last call.
         """
         with self._lock:
             taken = list(self._paths), self._everything, self._count
@@ -152,9 +153,9 @@ class Watch:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
-        """Counts events, and stops or resumes watching. The loop calls this method every turn.
-        Returns True if nothing was watched for a while, so that all patterns should be looked
-        through.
+        """Stops watching if too many events have come, and resumes it later. The loop calls this
+        method every turn. events: how many events have come since the last call. Returns True if
+        nothing was watched for a while, so that all patterns should be looked through.
         """
         if self._rest_until:
             if now < self._rest_until:

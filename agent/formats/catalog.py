@@ -25,11 +25,12 @@ from skidway.errors import ConfigurationRefused
 class Format:
     """How the records of a log are parsed.
 
-    what: which programs write such logs. pattern: the regular expression of a record; None if the
-    parser is of another type. csv, logfmt: the columns of a parser of this type; empty for parsers
-    of other types. types: the types of the fields that are no strings. time: the groups or columns
-    that contain the event time, and the format of this time. start: the pattern of a record's first
-    line, or None if each line is a record. sample: records as the program writes them.
+    what: for people, which programs write such logs. pattern: the regular expression of a record;
+    None if the parser is of another type. csv, logfmt: the columns of a parser of this type; empty
+    for parsers of other types. types: the types of the fields that are no strings. time: the groups
+    or columns that contain the event time, and the format of this time. start: the pattern of a
+    record's first line, or None if each line is a record. sample: records as the program writes
+    them.
     """
 
     name: str
@@ -43,8 +44,8 @@ class Format:
     start: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The format as a document. The document has the time and the first line as a source's
-        settings `timestamp` and `multiline`.
+        """The format as a JSON document, in which the time and the pattern of the first line have
+        the form of a source's settings `timestamp` and `multiline`.
         """
         entry: dict[str, Any] = {"what": self.what}
         if self.pattern is not None:
@@ -73,7 +74,7 @@ class Format:
 
     @property
     def parser(self) -> ParserSettings:
-        """The settings of the parser."""
+        """The setting `parser`."""
         if self.csv:
             return ParserSettings(type="csv", columns=self.csv, types=dict(self.types))
         if self.logfmt:
@@ -82,7 +83,8 @@ class Format:
 
     @property
     def multiline(self) -> MultilineSettings | None:
-        """How lines are joined."""
+        """The setting `multiline`, which says how lines are joined to records; None if each line is
+        a record."""
         return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
 
     def timestamp(self, timezone: str) -> TimestampSettings | None:
@@ -98,7 +100,8 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name, in the order of the catalog."""
-    from importlib.resources import files  # late: takes 10 ms, and few sources name a format
+    # imported only here: takes 10 ms, and few sources name a format
+    from importlib.resources import files
 
     text = files(__package__ or "").joinpath("catalog.yml").read_text()
     document: dict[str, dict[str, Any]] = yaml.safe_load(text)
@@ -106,16 +109,18 @@ def formats() -> dict[str, Format]:
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
-    """The settings, in which each source with `format` has the parser, `timestamp` and `multiline`
-    of that format. Raises ConfigurationRefused if there is no such format.
+    """The settings, with the changes that `of_source` makes: each source with `format` gets the
+    parser, `timestamp` and `multiline` of that format. Raises ConfigurationRefused if there is no
+    such format.
     """
     return replace(settings, sources=[of_source(each) for each in settings.sources])
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """The source, with the settings for which its format or its conversion pattern stands. If the
-    source itself has `timestamp` or `multiline`, these settings stay. Raises ConfigurationRefused
-    if there is no such format, or if lines written with the pattern cannot be parsed.
+    """The source, with the settings that its format or its conversion pattern stands for (parser,
+    `timestamp`, `multiline`). If the source itself has `timestamp` or `multiline`, these settings
+    stay. Raises ConfigurationRefused if there is no such format, or if lines written with the
+    pattern cannot be parsed.
     """
     if source.parser.type in ("log4j", "python"):
         return _of_layout(source)

@@ -1,6 +1,6 @@
 """The directives of conversion patterns. For each directive: the name of its group, and a regular
-expression for the text that it writes. Also has the patterns for which Spring Boot's variables
-stand.
+expression for the text that it writes. Also has the patterns that Spring Boot's variables stand
+for.
 
 Source: the manuals of log4j 1.2, of log4j 2 (Pattern Layout) and of Logback (Layouts), and the
 default patterns of Spring Boot.
@@ -75,7 +75,7 @@ VARIABLES: Final = {
     "LOGGED_APPLICATION_NAME": "%applicationName",
     "LOGGED_APPLICATION_GROUP": "%applicationGroup",
 }
-"""For each variable of Spring Boot, the pattern for which it stands."""
+"""For each variable of Spring Boot, the pattern that Spring Boot puts in its place by default."""
 
 UNBRACKETED: Final = r"[^\]]*?"
 """The regular expression for a thread's name in patterns that also have directives of BRACKETED. It

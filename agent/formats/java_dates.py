@@ -81,9 +81,9 @@ class DateRefused(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Date:
     """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
-    expression for the digits after the time that are not used. format: the time's format, as in the
-    setting `timestamp`; None if the date pattern has no day, because a time without a day names no
-    moment.
+    expression for the digits of the fraction of a second that come after these and are not used.
+    format: the time's format, as in the setting `timestamp`; None if the date pattern has no day,
+    because a time without a day names no moment.
     """
 
     pattern: str
@@ -132,8 +132,8 @@ def _has_day(form: str) -> bool:
 
 
 def _runs(text: str) -> list[tuple[int, str, bool]]:
-    """The parts of a date pattern. For each part: its index in the pattern, its text, and whether
-    it is literal text.
+    """The parts of a date pattern, each one a sequence of one letter (`yyyy`) or literal text. For
+    each part: its index in the pattern, its text, and whether it is literal text.
     """
     found: list[tuple[int, str, bool]] = []
     at = 0

@@ -39,11 +39,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a regular expression. at: the index of its directive or text in the pattern. name:
-    the name of the directive. kind: a piece of kind `text` ends where the next literal text begins,
-    so only a `literal` or `optional` piece may follow it; pieces of the kinds `literal`, `fixed`,
-    `trace` and `newline` need no literal text after them. The text of an `optional` piece may be
-    missing in a record. A `mark` matches the codes of a color, or blanks, and becomes no group.
+    """A part of a regular expression. at: the index in the conversion pattern of the directive or
+    text from which it was made. name: the name of the directive. kind: a piece of kind `text` ends
+    where the next literal text begins, so only a `literal` or `optional` piece may follow it;
+    pieces of the kinds `literal`, `fixed`, `trace` and `newline` need no literal text after them.
+    The text of an `optional` piece may be missing in a record. A `mark` matches the codes of a
+    color, or blanks, and becomes no group.
     """
 
     at: int
@@ -54,7 +55,8 @@ class Piece:
 
 @dataclass(slots=True)
 class Groups:
-    """The groups of the regular expression so far. text: the pattern that is compiled."""
+    """Owns the groups that the regular expression has so far. text: the conversion pattern that is
+    compiled."""
 
     text: str
     names: list[str] = field(default_factory=list)
@@ -99,14 +101,15 @@ def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
 
 
 def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
-    """The piece with the blanks that fill its text up to its least width. is_left: whether the text
-    is at the left.
+    """The piece, and a piece for the blanks that fill its text up to the directive's least width.
+    is_left: whether the text comes first, and the blanks after it.
     """
     if is_left:
         return [piece, Piece(piece.at, "", _BLANKS, "mark")]
     blanks = _BLANKS
     if piece.regex.endswith(f"{TEXT})") and width <= _REPEATS_MAX:
-        # If the text is empty, the blank after it in the pattern must not count as padding.
+        # At most `width` blanks are padding. If the text is empty, a blank that follows in the
+        # pattern must not be taken for one of them.
         blanks = f" {{0,{width}}}"
     return [Piece(piece.at, "", blanks, "mark"), piece]
 
@@ -137,7 +140,7 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Whether the next piece after blanks is a text that may be empty, and is not the last
+    """Whether the first piece that is not blanks is a text that may be empty, and is not the last
     piece.
     """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
@@ -145,6 +148,6 @@ def _text_follows(pieces: Sequence[Piece]) -> bool:
 
 
 def _is_between_blanks(pieces: Sequence[Piece]) -> bool:
-    """Whether only blanks come before the next directive."""
+    """Whether blanks, and nothing else, come before the next directive."""
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return bool(read) and read[0].kind != "literal"

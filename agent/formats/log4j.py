@@ -96,8 +96,8 @@ def _bracket_end(text: str, at: int) -> int:
 
 
 def _without_tail(pieces: list[Piece]) -> list[Piece]:
-    """The pieces without the line end and the stack trace at the end of the pattern. Neither of
-    these two becomes a group.
+    """The pieces without the line end and the stack trace if the pattern ends with them. The
+    message takes their text.
     """
     end = len(pieces)
     while end and pieces[end - 1].kind in ("mark", "trace", "newline"):
@@ -113,8 +113,8 @@ def _without_tail(pieces: list[Piece]) -> list[Piece]:
 
 @dataclass(slots=True)
 class _Compiler:
-    """Reads a pattern from left to right. time, zone: the group and format, and the time zone, of
-    the pattern's first date that contains a day.
+    """Reads a pattern from left to right. time, zone: of the pattern's first date that contains a
+    day, the group and the format, and the time zone.
     """
 
     text: str
@@ -226,7 +226,8 @@ def _mark(at: int) -> Piece:
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """The pieces, with a piece for the blanks that fill them up to the directive's least width."""
+    """The pieces of a directive, with a piece for the blanks that fill their text up to the
+    directive's least width."""
     if not match["width"]:
         return pieces
     width, is_left = int(match["width"]), bool(match["left"])

@@ -49,7 +49,8 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """The data topics of the state's intents (ranges of files that are promised to be sent)."""
+    """The data topics of the state's intents (byte ranges of files whose records the agent has
+    promised to send)."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -58,8 +59,8 @@ def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
     """Writes the name and id of the cluster. For each new topic, writes the present time as the
-    time at which the agent first started with the topic. Deletes recipes and losses that are not
-    needed any more.
+    time at which the agent first started with the topic. Deletes losses and recipes (settings by
+    which records were made) that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -110,7 +111,8 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """The floors from the state, except the floors of topics that were made again."""
+    """The floors from the state, except the floors of topics that were deleted and made again
+    since."""
     ids = _topic_ids(destinations)
     return {
         tp: floor
@@ -137,7 +139,8 @@ def since(state: StateDatabase) -> dict[str, int]:
 
 
 def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
-    """The open files whose announcement to the audit is neither acknowledged nor in the outbox."""
+    """The open files that must be announced to the audit once more, because their announcement is
+    neither acknowledged by the brokers nor in the state's outbox."""
     waiting = mail.announced_files()
     return [
         tracked

@@ -49,7 +49,8 @@ from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""Seconds between two looks at a file that was read lately, even if no event comes."""
+"""A file that was read lately is looked at again after this many seconds, even if no event
+comes."""
 
 PATIENCE_S = 0.2
 """The longest time (s) for which the loop sleeps after a turn."""
@@ -71,7 +72,7 @@ class _Turn:
 
 
 class Loop:
-    """Owns everything of a running agent except sockets, watches and the clock."""
+    """Owns all state of a running agent except sockets, watches of directories and the clock."""
 
     def __init__(
         self,
@@ -114,8 +115,9 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new destinations, because topics may have more partitions than before. For bytes
-        that the agent reads from now on, it uses the new recipes.
+        """Takes new destinations (topics with their partitions and recipes), because topics may
+        have more partitions than before. Bytes that the agent reads from now on are sent with the
+        new recipes.
         """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
@@ -145,10 +147,10 @@ class Loop:
         destinations: Sequence[Destination],
         ends: Mapping[TopicPartition, int],
     ) -> None:
-        """Takes other settings between two turns, with the same effect as a start with these
+        """Takes other settings between two turns. The effect is that of a restart with these
         settings. Before it calls `reload`, the caller makes sure that `refusal` returns None. The
-        next turn looks through all patterns before it reads, and its transaction stores what is
-        new. Bytes that already have an intent are sent as the intent says.
+        next turn looks through all patterns before it reads, and its transaction stores the new
+        destinations. Bytes that already have an intent are sent as the intent says.
 
         ends: the log end offsets of the partitions of topics that are not in `topics`.
         """
@@ -185,8 +187,8 @@ class Loop:
             self._looks.ask(now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """Sets the position up to which each of these files is read. The agent reads no other
-        files."""
+        """Sets the files that the agent reads, and for each file the position up to which it reads.
+        From now on it reads no other files."""
         self.reader.limits = limits
 
     def leave(self) -> None:
@@ -198,26 +200,26 @@ class Loop:
 
     @property
     def has_left(self) -> bool:
-        """Whether every topic's last word is published, and the agent has found no new bytes
-        since."""
+        """Whether every topic's last word is published, and the agent has found no new bytes since
+        it sent the last words."""
         return not self.unsaid and self.is_settled
 
     @property
     def last_words(self) -> int:
-        """How many topics have a last word that was sent since the agent started and was not taken
-        back.
+        """How many topics have a last word that the agent has sent since it started and has not
+        taken back. New bytes of a topic take its last word back.
         """
         return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics without a last word. A last word counts only if it was sent after the agent
-        started, is durable, and was not taken back.
+        """The topics without a last word (see `leave`). A last word counts only if it was sent
+        after the agent started, is durable, and was not taken back because of new bytes.
         """
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """Sentences that say what still prevents last words."""
+        """Sentences for people that say what still prevents the agent from sending last words."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
@@ -297,8 +299,8 @@ class Loop:
         """How many bytes of all files together are not settled yet. Any thread may read this
         property.
 
-        No lock protects the values. So while the loop works on a file, the number may be wrong by
-        one reading of that file.
+        No lock protects the values. So while the loop changes the values of a file, the number may
+        be wrong by the bytes of one reading.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
@@ -404,7 +406,8 @@ class Loop:
         self._sampler.passed(passed.flights, now_ms, changes)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
-        """Makes deltas, daily announcements, seals and heartbeats, each when it is due."""
+        """Makes the messages to the audit, each when it is due: deltas, daily announcements of
+        files, seals and heartbeats."""
         number = self._accounts.number
         self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)

@@ -59,8 +59,8 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: the changes that the first transaction writes together with the
-    first turn's changes.
+    """All parts of a loop. first: changes that are to be written at the start of the agent; the
+    first turn's transaction contains them.
     """
 
     mail: Mail

@@ -1,5 +1,6 @@
-"""Decides when the agent looks for files in the paths of all patterns. It looks often if there are
-few files, seldom if there are many files, and soon if an event asks for a look.
+"""Decides when the agent next searches the paths of all patterns for files; such a search is a
+look. It looks often if there are few files, seldom if there are many files, and soon after an event
+has shown that files may have changed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ SHARE: Final = 400
 """Without events, looks through the patterns may take at most 1/SHARE of the agent's time."""
 
 SHARE_ASKED: Final = 20
-"""If events ask for looks, the looks may take at most 1/SHARE_ASKED of the agent's time."""
+"""If events show that files may have changed, looks may take at most 1/SHARE_ASKED of the agent's
+time."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
@@ -36,7 +38,7 @@ class Schedule:
         return self._at - now
 
     def ask(self, now: float) -> None:
-        """Asks for a look soon."""
+        """Makes the next look due soon, because an event has shown that files may have changed."""
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def take_longest(self, longest_s: float) -> None:

@@ -7,7 +7,7 @@ from skidway.agent.files.tracking import Tracker
 
 
 class UnreadablePaths:
-    """Owns the paths that were logged."""
+    """Owns the unreadable paths that are already in the log."""
 
     def __init__(self) -> None:
         self._named: set[tuple[str, str]] = set()

@@ -26,7 +26,8 @@ json_lines     a parser; aliases: other names of members; time_members: times in
                misfits: where a value does not fit its field
 prefixed_json  a parser for a JSON object after a prefix
 logfmt         a parser; key_values: cuts its lines into keys and values
-containers     takes a container's lines out of its runtime's lines; runtimes: the runtimes' names
+containers     takes a container's lines out of the lines of its runtime (such as Docker);
+                   runtimes: the runtimes' names
 multiline      joins lines into records; joins: the rules for joining, as the settings name them
 added_fields   fields from the path, from settings and from labels
 replayed       parses repaired lines, with the origins of their rejects

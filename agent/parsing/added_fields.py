@@ -2,8 +2,8 @@
 and from the labels of its file's pod.
 
 The setting `path.pattern` (RE2) is searched in the path, and the pattern's named groups are fields.
-For a renamed file, this module still uses the path that the file's announcement names, so the
-fields stay the same.
+If the file is renamed, this module still uses the path under which the agent announced the file to
+the audit, so the fields stay the same.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def order_of(head: bytes) -> str:
 
 
 def mark_of(encoding: str) -> bytes:
-    """The byte order mark of an encoding; empty if the encoding has none."""
+    """The bytes of an encoding's byte order mark; empty if the encoding has none."""
     return _MARKS.get(encoding, b"")
 
 
@@ -48,8 +48,9 @@ def marked(text: bytes, encoding: str) -> bytes:
 
 
 def in_order(text: bytes, encoding: str) -> bytes:
-    """The inverse of `marked`: text without its mark, in the byte order of `encoding`, whatever the
-    mark says. utf-16 is little-endian here. Returns text without a mark unchanged.
+    """The inverse of `marked`: text without its mark, with its bytes swapped if the mark shows
+    another byte order than that of `encoding`. utf-16 is little-endian here. Returns text without a
+    mark unchanged.
     """
     own = UTF_16LE if encoding == UTF_16 else encoding
     if own not in WIDE or not has_order(text):
@@ -62,7 +63,7 @@ def in_order(text: bytes, encoding: str) -> bytes:
 
 
 def has_order(text: bytes) -> bool:
-    """Whether UTF-16 begins with a byte order mark."""
+    """Whether the text, in UTF-16, begins with a byte order mark."""
     return text.startswith((_MARKS[UTF_16LE], _MARKS[UTF_16BE]))
 
 

@@ -1,5 +1,5 @@
-r"""Unwraps a container's lines: the container's runtime writes each of them into a line of its own
-format.
+r"""Unwraps a container's lines. The container's runtime wraps each line that the container writes
+in a line of the runtime's format.
 
     cri      2026-11-20T08:15:01.669794202Z stdout F text        containerd, CRI-O (Kubernetes)
     docker   {"log":"text\n","stream":"stdout","time":"..."}     Docker's driver json-file
@@ -70,12 +70,12 @@ class Unwrapped:
 
 
 def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
-    """Takes each line apart. kind: CRI or DOCKER."""
+    """Takes the container's text, the stream and the time out of each line. kind: CRI or DOCKER."""
     return _unwrap_cri(lines) if kind == CRI else _unwrap_docker(lines)
 
 
 def follows(lines: Unwrapped) -> Booleans:
-    """For each line, whether its text continues the text of the line before."""
+    """For each line, whether its text is the next part of the text in the line before it."""
     found = np.zeros(len(lines.is_good), np.bool_)
     found[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
     return found
@@ -87,14 +87,15 @@ def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
-    """For each line, whether this line and the line before it must be in different records."""
+    """For each line, whether it must not be in the same record as the line before it."""
     alone = ~lines.is_good | _differs(lines)
     alone[1:] |= ~lines.is_good[:-1]
     return alone
 
 
 class ContainerParser:
-    """Hands the texts of containers to another parser, and adds stream and time to the parsed rows.
+    """Lets another parser parse the containers' texts, and adds the stream and the time to its
+    rows.
 
     The other parser's schema does not have FIELDS. If the other parser finds no event time in a
     text, the record gets the time that the runtime wrote.
@@ -205,8 +206,8 @@ def _unwrap_cri(lines: pa.BinaryArray) -> Unwrapped:
 
 
 def _unwrap_plain_cri(lines: pa.BinaryArray) -> Unwrapped | None:
-    """Does the same as `_unwrap_cri`, but without RE2, and several times faster. None if a line is
-    not plain, that is, if it is in another format, or lacks the blank after its tag.
+    """Does the same as `_unwrap_cri`, but without RE2, and several times faster. Returns None if a
+    line is not plain, that is, if it is in another format, or lacks the blank after its tag.
     """
     assert _PLAIN_CRI_LINE is not None  # the pattern is simple (see `delimited`)
     found = _PLAIN_CRI_LINE.find(lines.view(pa.string()))
@@ -243,7 +244,8 @@ def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
 
 
 def _is_shallow(line: bytes) -> bool:
-    """Whether the decoder can read the line, however deep the caller's stack is."""
+    """Whether the line's JSON is nested so little that the decoder can read it, however deep the
+    caller's stack is."""
     brackets = line.count(b"[") + line.count(b"{")
     if brackets > DEPTH_MAX:
         line = _STRING.sub(b"", line)

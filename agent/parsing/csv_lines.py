@@ -5,17 +5,17 @@ r"""Parses lines of values with a delimiter between them (CSV, RFC 4180).
 A value that begins with a quotation mark ends at the next quotation mark that is not doubled. A
 delimiter or a line end between these two marks belongs to the value. If a value does not begin with
 a quotation mark, quotation marks inside the value stand for themselves. If a quoted value does not
-end in its record, only this record is rejected. So the values of a record never depend on other
-records.
+end in its record, only this record is rejected. So an open quotation mark never changes the values
+of later records.
 
 If the setting `parser.header` is set, a line with exactly this text is a header. Otherwise a line
 is a header if its values are the names of the columns. So only a line's own bytes decide whether it
 is a header, and not its place in the file. A header is no data: it is left out, and counted as
 filtered by the rule CSV_HEADER, because the agent must account for every line.
 
-All lines are cut at once if each of their quotation marks is at the edge of a value or is doubled.
-In such a line, a delimiter is inside a value if the number of quotation marks before the delimiter
-is odd. Other lines are cut one by one.
+Lines in which each quotation mark is at the edge of a value or is doubled are all cut together with
+Arrow's functions. In such a line, a delimiter is inside a value if the number of quotation marks
+before the delimiter is odd. Other lines are cut one by one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class CsvParser:
         self._header_reason = CSV_HEADER if skips_headers else NO_MATCH
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes rows of the lines that have as many values as there are columns."""
+        """Makes rows of the lines that have as many values as there are columns, and rejects of the
+        others."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         valid = np.array(strings.is_valid())
@@ -78,7 +79,8 @@ class CsvParser:
             counts[row] = len(values) if type(values) is list else -1
         if self._header is not None:
             is_header = valid & _is(strings, self._header)
-            if self._header_reason == NO_MATCH:  # rejects must stay as earlier versions made them
+            # the same reject as an earlier version of the agent made
+            if self._header_reason == NO_MATCH:
                 is_header &= counts == len(self._columns)
             rejects += self._headers(is_header)
             valid &= ~is_header
@@ -154,8 +156,8 @@ def _quoted(line: str, at: int) -> tuple[str, int]:
 class _Cuts:
     """Where the values of lines begin and end. delimiters: the places of all delimiters between
     values (not of those inside quoted values). counts: the number of values of each line. is_odd:
-    which lines have quotation marks at other places than the edges of values; these lines are not
-    cut.
+    which lines have a quotation mark that is neither at the edge of a value nor doubled; these
+    lines are not cut here, but one by one.
     """
 
     data: bytes
@@ -215,9 +217,9 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:
     """Which lines have a quotation mark that is neither at the edge of a value nor doubled.
 
-    In a good line, every first, third, fifth mark begins a quoted part, and the mark after it ends
-    the part. A doubled mark counts as two marks: the first ends a part, the second begins the next
-    part.
+    In any other line, the first, third, fifth mark and so on begin a quoted part, and the mark
+    after each of them ends the part. A doubled mark counts as two marks: the first ends a part, the
+    second begins the next part.
     """
     text = np.frombuffer(data, np.uint8)
     line = np.searchsorted(end, quotes, side="right")

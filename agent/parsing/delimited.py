@@ -15,7 +15,8 @@ not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the back
 bracket a part of the class, and the class continues after the bracket.)
 
 All lines are scanned at once. One comparison finds all places of a delimiter in the buffer of all
-lines. For each line, the scan then looks up the next place in the list of these places.
+lines. For each line, the scan then takes from these places the first that the line has not passed
+yet.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Found:
 
 
 class DelimitedPattern:
-    """A compiled simple pattern."""
+    """A compiled pattern that is simple (see the module's docstring)."""
 
     def __init__(self, before: bytes, groups: Sequence[_Group], *, dot_all: bool) -> None:
         self._before, self._groups, self._dot_all = before, groups, dot_all
@@ -97,7 +98,8 @@ class DelimitedPattern:
             scan.good &= until > begin
         if group.kind == _NOT_BLANK:
             stop = b"" if group.stop is None else group.after[group.stop :][:1]
-            scan.refuse(_BLANK.replace(stop, b""), begin, until)  # none of the stops is in between
+            # the group must not contain its stops
+            scan.refuse(_BLANK.replace(stop, b""), begin, until)
         elif group.kind in (_REST, _SOME_REST) and not self._dot_all:
             scan.refuse(b"\n", begin, until)
         elif group.kind == _DIGITS:
@@ -140,7 +142,8 @@ def _literal(text: str, at: int) -> tuple[bytes, int]:
 
 
 def _stop(kind: str, after: bytes) -> int | None:
-    """The index of the first character of a literal that a group cannot contain."""
+    """The index of the first character of a literal that a group cannot contain; None if the group
+    can contain all of them."""
     if kind == _NOT_BLANK:
         stops = _BLANK
     elif kind == _DIGITS:
@@ -165,8 +168,9 @@ class _Scan:
         self._index = at  # for each line: which of the stop's places comes next
 
     def next(self, stop: int) -> Int64s:
-        """For each line, the first place of the byte `stop` at or after the line's place. A line
-        without this byte does not match; the result then has the line's end.
+        """For each line, the first place of the byte `stop` at or after the place at which the line
+        is read next. If a line has no such byte, marks it as not matching, and returns the line's
+        end for it.
         """
         places = self._places(stop)
         if stop != self._stop:
@@ -181,8 +185,8 @@ class _Scan:
         self._index = self._index + 1
 
     def take(self, literal: bytes) -> None:
-        """Moves each line's place past a literal. A line that has other bytes at its place does not
-        match.
+        """Moves each line's place past a literal. Marks the lines that have other bytes there as
+        not matching.
         """
         for byte in literal:
             self.good &= self.at < self.end
@@ -192,7 +196,8 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Lines that have one of the bytes between these places do not match."""
+        """Marks the lines that have one of these bytes between `first` and `end` as not
+        matching."""
         controls = self._controls()
         if len(controls):
             table = np.zeros(_PRINTABLE, np.bool_)
@@ -207,7 +212,8 @@ class _Scan:
             self.good &= np.searchsorted(places, first) == np.searchsorted(places, end)
 
     def _places(self, byte: int) -> Int64s:
-        """All places of a byte, and the place after the last line."""
+        """All places of a byte in the buffer, in rising order, and after them the place after the
+        last line."""
         places = self._found.get(byte)
         if places is None:
             places = np.append(np.flatnonzero(self._data == byte), len(self._data))
@@ -219,13 +225,14 @@ class _Scan:
         places = self._found.get(-1)
         if places is None:
             is_control = self._data[:-1] < _PRINTABLE  # without the last byte, a line end
-            # For most logs, `any` is faster than to look for the places.
+            # Most logs have no control characters, and `any` shows this faster than `flatnonzero`.
             places = np.flatnonzero(is_control) if is_control.any() else np.empty(0, np.int64)
             self._found[-1] = places
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Lines that have a byte other than a digit between these places do not match."""
+        """Marks the lines that have another byte than a digit between `first` and `end` as not
+        matching."""
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

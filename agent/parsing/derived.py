@@ -107,7 +107,8 @@ def schema(
 
 
 def time_field(groups: Sequence[str]) -> str:
-    """The name of the field that takes the parsed time."""
+    """The name of the field that takes the parsed time: `timestamp`, or `event_time` if a group is
+    named `timestamp`."""
     for name in TIME_FIELDS:
         if name not in groups:
             return name

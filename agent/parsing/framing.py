@@ -8,10 +8,10 @@ remembers nothing between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. In this case the record ends where the range ends. A record without a terminator
-needs no mark: readers recognise it because it is exactly as long as its value. The framing of a
-range does not depend on other ranges. So if the agent reads a range again, the range yields the
-same records.
+such a line too. In this case the record ends where the range ends. Readers recognise a record
+without a terminator, because the length in the record's origin is then exactly the length of its
+value. The framing of a range does not depend on other ranges. So if the agent reads a range again,
+the range yields the same records.
 
 A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole. A program
 can also leave a hole if it continues to write at its old position after its log was truncated. A
@@ -84,7 +84,7 @@ class Frames:
         return self.end - self.first
 
     def behind(self, row: int) -> Frames:
-        """The records from a row on."""
+        """The records from number `row` on."""
         is_hole = None if self.is_hole is None else self.is_hole[row:]
         first, content_end, end = self.first[row:], self.content_end[row:], self.end[row:]
         return replace(self, first=first, content_end=content_end, end=end, is_hole=is_hole)
@@ -95,7 +95,8 @@ class Framer(Protocol):
 
     @property
     def lines(self) -> LineFramer:
-        """A framer that divides the same bytes into lines, not into records of several lines."""
+        """A framer that divides bytes in the same encoding into lines, and never into records of
+        several lines."""
         ...
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
@@ -129,7 +130,7 @@ class LineFramer:
         return self
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The lines and holes of one or several ranges."""
+        """The lines and holes of one or several ranges, which follow one another in `data`."""
         if self.unit > 1 or b"\0" in data:
             return self._frame_each(data, range_ends)
         array = np.frombuffer(data, np.uint8)
@@ -150,7 +151,7 @@ class LineFramer:
         first, end = _holes(units, self.unit)
         if not len(first):
             return at
-        is_over = end[-1] < len(units)  # no more NULs can belong to the hole
+        is_over = end[-1] < len(units)  # other bytes follow the hole, so it is complete
         return at + self.unit * int(end[-1] if is_over else first[-1])
 
     def end_inside(self, data: bytes) -> int | None:
@@ -169,8 +170,8 @@ class LineFramer:
 
     def size_before_nuls(self, data: bytes) -> int:
         """For `data` that ends inside a line: how many of its bytes are before the NULs at its end.
-        These NULs may be the beginning of a hole. Half a code unit at the end of `data` does not
-        count.
+        These NULs may be the beginning of a hole. Half a code unit at the end of `data` is left
+        out, too.
         """
         whole = len(data) - len(data) % self.unit
         size = len(data[:whole].rstrip(b"\0"))
@@ -190,7 +191,8 @@ class LineFramer:
     # --- code units -----------------------------------------------------------------------------
 
     def _frame_each(self, data: bytes, range_ends: Int64s) -> Frames:
-        """Frames range by range, because a range may end with half a code unit."""
+        """Finds the lines and holes of each range separately, because a range may end with half a
+        code unit."""
         line_ends, ends, holes = [], [range_ends], []
         begin = 0
         for end in range_ends.tolist():
@@ -210,8 +212,8 @@ class LineFramer:
         return replace(frames, is_hole=np.isin(frames.first, hole))
 
     def _frames(self, data: bytes, content_end: Int64s, end: Int64s) -> Frames:
-        """Frames of records that follow one another. A CR belongs to the terminator only if an LF
-        of the same record follows it.
+        """Makes the `Frames` of records that follow one another. A CR belongs to the terminator
+        only if an LF of the same record follows it.
         """
         first = np.empty_like(end)
         first[:1], first[1:] = 0, end[:-1]

@@ -1,8 +1,8 @@
 """The rules that say which lines become one record, as settings and recipes contain them. The
 module `multiline` joins the lines.
 
-The module of the settings imports this module before it is known whether the settings need Arrow.
-So this module does not import Arrow, which takes long to load.
+The agent's settings import this module, even if nothing needs Arrow afterwards. Arrow takes long to
+load, so this module does not import it.
 """
 
 from __future__ import annotations

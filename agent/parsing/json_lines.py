@@ -96,7 +96,8 @@ class JsonParser:
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes rows of the lines that are JSON objects and whose members fit."""
+        """Makes rows of the lines that are JSON objects and whose members fit the schema, and
+        rejects of the others."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings, rejects)
@@ -169,7 +170,7 @@ def _objects(
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
-    scan = _DECODER.scan_once  # takes half the time of `decode`
+    scan = _DECODER.scan_once  # `scan_once` takes half the time of `decode`
     texts = strings.to_pylist()
     for row, (text, is_odd) in enumerate(zip(texts, _is_odd(strings), strict=True)):
         if text is None:
@@ -210,14 +211,14 @@ def _decoded(text: str) -> Any:
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep. Even if the caller's stack is deep
-    already, the decoder can recurse to this depth.
+    """Whether objects and arrays in the text are nested at most DEPTH_MAX deep. The decoder can
+    recurse so deep even if the caller's stack is already deep.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    # Also counts brackets inside strings. So a line with many such brackets may be rejected, but no
-    # line can overflow the stack.
+    # Brackets inside strings are counted, too. So a line with many brackets in its strings may be
+    # rejected, but no line can overflow the stack.
     for char in text:
         if char in "[{":
             depth += 1
@@ -306,7 +307,7 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
     if types.is_timestamp(field.type):
         values = _instants(values, field.type, now_ms)
     kinds = set(map(type, values))
-    # _MISSING and _UNFIT are instances of `object`, so the branch below must handle them.
+    # `object` in `kinds` means that some values are _MISSING or _UNFIT, which Arrow cannot convert.
     if not kinds <= plain_types(field.type) or object in kinds:
         fits = _fits(field.type)
         for index, value in enumerate(values):
@@ -322,8 +323,9 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
 
 
 def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
-    """Finds the values that Arrow refuses: numbers that are too large, and strings with half of a
-    surrogate pair.
+    """Converts the values one at a time, to find those that Arrow refuses: numbers that are too
+    large, and strings with half of a surrogate pair. They become null, and their indexes are added
+    to `unfit`.
     """
     for index, value in enumerate(values):
         try:

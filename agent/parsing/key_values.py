@@ -8,8 +8,9 @@ it. In such a value, `\n`, `\r`, `\t`, `\b`, `\f`, `\\`, `\"`, `\/` and `\uXXXX`
 JSON, and a backslash before another character stands for itself. Any other value ends at the next
 blank. A word without `=` is a key with the value `true`.
 
-Most lines are cut all at once. A line is cut by itself if it has two backslashes in a row, or a
-quotation mark that is not at the edge of a value.
+Most lines are cut together with NumPy and Arrow. A line is cut separately, by slower code with the
+same result, if it has two backslashes in a row, or a quotation mark that is not at the edge of a
+value.
 """
 
 from __future__ import annotations
@@ -165,8 +166,8 @@ class _Scan:
         return begin, end, self._line_of(begin)
 
     def equals_after(self, begin: Int64s) -> Int64s:
-        """For each place, the place of the next `=`, which may be the place itself; a place after
-        all lines if there is no further `=`.
+        """For each place in `begin`, the first place at or after it with an `=`; a place after all
+        lines if there is none.
         """
         equals = np.append(np.flatnonzero(self.text[:-1] == _EQUALS), len(self.data))
         return equals[np.searchsorted(equals, begin)]
@@ -175,8 +176,8 @@ class _Scan:
         """Which lines must be cut one by one, because of their quotation marks or backslashes.
         quoted: the places of the quotation marks with which values begin.
 
-        In all other lines, every first, third, fifth mark begins a value, and the mark after it
-        ends the value, before a blank.
+        In all other lines, the first, third, fifth mark and so on begin a value, and the mark after
+        each of them ends the value, and is followed by a blank or by the line's end.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1
@@ -200,7 +201,8 @@ class _Scan:
 def _faults(
     line: Int64s, has_value: Booleans, lacks_key: Booleans, valid: pa.Array, is_odd: Booleans
 ) -> dict[int, str]:
-    """The lines that cannot be cut into pairs, among the lines that are cut all at once."""
+    """Those of the lines that are cut together that cannot be cut into pairs, each with a sentence
+    that says why."""
     count = len(is_odd)
     is_cut = np.asarray(valid) & ~is_odd
     without = is_cut & (np.bincount(line[has_value], minlength=count) == 0)

@@ -1,4 +1,5 @@
-"""Makes an Arrow column of records: cuts the records' bytes out of the buffer that was read."""
+"""Makes Arrow columns of records: cuts the records' bytes out of the buffer that was read from a
+file."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ class LogfmtParser:
             raise ConfigurationRefused("the schema has no field that a key could fill")
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes rows of the lines that have pairs."""
+        """Makes rows of the lines that can be cut into pairs whose values fit the schema, and
+        rejects of the others."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         pairs = pairs_of(strings)
@@ -174,18 +175,20 @@ class _Index:
         return self._pairs.values.take(pa.array(at, mask=missing)), missing
 
     def texts(self, name: str) -> pa.StringArray:
-        """The texts of a key, one for each line. A field may also take the pairs of this key."""
+        """The texts of a key or field, one for each line. Unlike `take`, does not note the pairs as
+        taken."""
         at = self._places(name)
         return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
 
     def known(self, name: str) -> None:
-        """Notes that a field takes the pairs of a key."""
+        """Notes that a field takes all pairs whose key is its name or one of its other names."""
         for key in (name, *self._aliases.get(name, ())):
             if key in self._code:
                 self._is_free[self._codes == self._code[key]] = False
 
     def give_back(self, name: str, lines: Booleans) -> None:
-        """Notes that in some lines the value does not fit the field that took it."""
+        """Notes that the pairs of a field are not taken in the given lines, because their values do
+        not fit the field."""
         self._is_free[self._places(name)[lines]] = True
 
     def others(self, kind: pa.DataType) -> pa.Array:
@@ -206,7 +209,8 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """For each line the index of the pair for a field; _NOBODY if the line has no such pair."""
+        """For each line the index of the pair whose value a field takes; _NOBODY if the line has no
+        such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

@@ -5,7 +5,7 @@
 
     field order.lines[].price: not a value of double
 
-This sentence contains names of the schema, but no text of the line.
+The last line above is such a sentence. It contains names of the schema, but no text of the line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def detail(value: Any, field: pa.Field) -> str:
 
 
 def plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types whose values fit a type that has no other types inside."""
+    """The Python types of the JSON values that fit a type that has no other types inside."""
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):
         return {int, none}

@@ -15,8 +15,8 @@ order mark at the beginning of a line is not part of the searched text.
 A record also ends before a line if the record would otherwise have more than `lines_max` lines, or
 more bytes than the source's `max.line.bytes`. And a record ends where its range ends. If the file
 does not change for a time, the agent ends the range after the last whole line; lines that come
-later become another record. If such a limit divides a record, each of its parts is counted as a
-piece.
+later become another record. If one of these limits or a range's end divides a record, each of its
+parts is counted as a piece.
 
 Lines are joined only within a range, and a range always begins with a new record. So if the range
 is read again, its records are the same. They also stay the same if the range is divided in two at
@@ -62,7 +62,8 @@ def check_rule(rule: Rule) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Joints:
-    """What each line shows without its neighbours. One entry per line.
+    """What each line shows about the records' ends if the lines beside it are not looked at. One
+    entry per line.
 
     begins: whether a record begins with the line. closes: whether the line's record certainly ends
     with the line. is_beginning, is_end: whether the line can be the first, or the last, line of a
@@ -130,8 +131,9 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # The first of the lines may seem to begin a record because the line before it is missing.
-        # This does not matter: a later line begins a record, or the range begins with the first.
+        # A record is said to begin with the first of the lines, although the line before it may be
+        # missing. This does no harm: either a later line begins a record, or the first line is the
+        # range's first.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])
@@ -169,7 +171,8 @@ class JoiningFramer:
         )
 
     def _by_rule(self, texts: pa.BinaryArray, is_part: Booleans) -> _Joints:
-        """is_part: whether the next part of the text is in another line."""
+        """The `_Joints` of lines with these texts, by the rule alone. is_part: for each line,
+        whether the next part of its text is in the line after it."""
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
             return _Joints(yes, ~is_part, yes, ~is_part)

@@ -27,8 +27,8 @@ NUL_BYTES: Final = "nul-bytes"
 REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP, NUL_BYTES)
 
 CSV_HEADER: Final = "csv header"
-"""A line with this reason is not rejected: it is a header, which is left out, and counted as
-filtered by the rule of this name.
+"""The reason of a `Reject` that stands for a header line. The line is not counted as rejected: it
+is left out, and counted as filtered by the rule of this name.
 """
 
 DETAIL_CHARACTERS_MAX: Final = 500
@@ -69,7 +69,7 @@ class Parsed:
 
 
 class Parser(Protocol):
-    """A compiled parser."""
+    """Makes rows of lines, for one source."""
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Parses lines. Each line becomes either a row or a reject."""
@@ -89,9 +89,9 @@ def has_time_mark(schema: pa.Schema) -> bool:
 
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other line numbers. If only some lines were parsed, `parsed` numbers
-    these lines from 0. In the result, each of these lines has its number among all lines. places:
-    for each parsed line, its number among all lines.
+    """Returns `parsed` with other line numbers. A parser that was given only some of the lines has
+    numbered these from 0. In the result, each of them has its number among all lines. places: for
+    each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

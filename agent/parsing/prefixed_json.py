@@ -4,10 +4,10 @@ r"""Parses lines that have a JSON object after a prefix, or in one of their fiel
 
 A regular expression finds the object: the setting `parser.json_field` names the group with the
 object's text. The other groups are fields, and so are the members of the object. If a group and a
-member have the same name, the field takes the group, because the logging program itself writes the
-prefix. The member is then treated as a member without a field. If the group with the object's text
-is empty, the line is parsed as if the object had no members; so the object may be in an optional
-part of the pattern.
+member have the same name, the field takes the group, because the prefix comes from the logging
+program itself. The member is then treated as a member without a field. If the group with the
+object's text is empty, the line is parsed as if the object had no members; so the object may be in
+an optional part of the pattern.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ def groups_of(pattern: str) -> list[str]:
     pattern, or if the groups have no names or equal names."""
     nothing = pa.array([], pa.string())
     try:
-        pc.extract_regex(nothing, pattern)  # unanchored, so that RE2's error does not quote anchors
+        # not the pattern of `anchored`, so that RE2's error message quotes the pattern as it was
+        # written
+        pc.extract_regex(nothing, pattern)
         extracted = pc.extract_regex(nothing, anchored(pattern))
     except pa.ArrowInvalid as error:
         raise ConfigurationRefused(f"parser.pattern {pattern!r}: {_sentence(error)}") from error

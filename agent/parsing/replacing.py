@@ -31,7 +31,7 @@ replaced.
 
 class ReplacingParser:
     """Turns lines of an encoding into UTF-8, repairs the lines that are not in this encoding, and
-    hands all lines to another parser. That parser's schema does not have the mark.
+    lets another parser parse all lines. That parser's schema does not have the mark.
     """
 
     def __init__(self, inner: Parser, encoding: str = UTF_8) -> None:
@@ -48,7 +48,7 @@ class ReplacingParser:
 
 
 class DecodingParser:
-    """Turns lines of an encoding into UTF-8, and hands them to another parser. Rejects the lines
+    """Turns lines of an encoding into UTF-8, and lets another parser parse them. Rejects the lines
     that are not in this encoding.
     """
 

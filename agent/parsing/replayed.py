@@ -9,8 +9,8 @@ with a byte order mark. If a line of the file has both members, and both stand f
 the parser takes these bytes. If the two members differ, somebody has edited "line", and the parser
 takes the text of "line". agent, file and first are the origin of the rejected record. If that
 record was itself replayed, original_agent, original_file and original_first are the origin of the
-record that was rejected first. Other members mean nothing here. `skidway rejected export` makes
-such lines, and `skidway agent replay` makes files of them. These files have "line_base64" only.
+record that was rejected first. Other members are ignored. `skidway rejected export` makes such
+lines, and `skidway agent replay` makes files of them. These files have "line_base64" only.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ def read(line: bytes) -> Envelope | None:
 
 
 class ReplayParser:
-    """Hands repaired records to the parser of their source, and adds the origin of the record that
-    was rejected first. Fields that come from a path are found in the path of the rejected record.
+    """Lets the parser of their source parse repaired records, and adds the origin of the record
+    that was rejected first. Fields that come from a path are found in the path of the rejected
+    record.
     """
 
     def __init__(self, inner: Parser, schema: pa.Schema, added: AddedFields, encoding: str) -> None:
@@ -111,7 +112,7 @@ class ReplayParser:
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the records in envelopes."""
+        """Parses the repaired records that the lines contain."""
         good, envelopes, raw = [], [], []
         rejects = []
         for row, each in enumerate(map(read, lines.to_pylist())):
@@ -149,7 +150,8 @@ def _of(schema: pa.Schema) -> Any:
 
 
 def _line_of(document: dict[str, Any]) -> tuple[bytes, bool]:
-    """The line, and whether it is text."""
+    """The repaired line, and whether it comes from the member "line" (as UTF-8), not from
+    "line_base64"."""
     coded = document.get("line_base64")
     raw = None if coded is None else base64.b64decode(_text(coded), validate=True)
     line = _text(document["line"]).encode() if raw is None or "line" in document else raw

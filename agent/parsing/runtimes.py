@@ -1,7 +1,7 @@
 """The runtimes of containers, as settings name them, and the paths of their logs.
 
-The module of the settings imports this module before it is known whether the settings need Arrow.
-So this module does not import Arrow, which takes long to load.
+The agent's settings import this module, even if nothing needs Arrow afterwards. Arrow takes long to
+load, so this module does not import it.
 """
 
 from __future__ import annotations

@@ -60,8 +60,9 @@ class TextFields:
         *,
         source: str,
     ) -> None:
-        """names: the names of the texts. has_default: the fields with a default, which need no
-        text. source: what error messages call a text, such as "group of parser.pattern".
+        """names: the names of the groups or columns whose texts the parser cuts out of a line.
+        has_default: the schema's fields with a default, which need no text. source: what error
+        messages call a text, such as "group of parser.pattern".
         """
         unknown = [name for name in times.fields if name not in names]
         if unknown:
@@ -98,8 +99,9 @@ class TextFields:
     ) -> Parsed:
         """Makes rows of texts.
 
-        found: the texts of each field, one for each line. good: which lines have texts. rejects: a
-        reject for each line without texts; the result contains these rejects, too.
+        found: the texts of each field, one for each line. good: which lines have texts, because the
+        parser could cut them. rejects: a reject for each other line; the result contains these
+        rejects, too.
         """
         columns = []
         for field in self._from_texts:

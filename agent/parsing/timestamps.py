@@ -60,7 +60,8 @@ EPOCHS = {
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-_GUESSES = 10  # next year, this year, and 8 years before (29 February)
+# next year, this year and the 8 years before it; 29 February may be missing for 8 years
+_GUESSES = 10
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
@@ -123,15 +124,15 @@ class TimeFormat:
         if self._has_zone:
             return local_ms - scan.get("zone_ms")
         zoned = local_ms if self._zone is UTC else local_ms - _zone_offsets(self._zone, local_ms)
-        if "zone_given" in scan.found:  # in rfc3339, some rows may name a zone while others do not
+        if "zone_given" in scan.found:  # in rfc3339, one row may have a zone while another has none
             return np.where(scan.get("zone_given") > 0, local_ms - scan.get("zone_ms"), zoned)
         return zoned
 
 
 @dataclass(slots=True)
 class _Scan:
-    """The place at which the parser reads each row next, and the values that it has found in the
-    row so far."""
+    """The place (`at`) at which the parser reads next, for all rows or for each row, and the values
+    that it has found in each row so far."""
 
     matrix: npt.NDArray[np.uint8]  # rows x (WIDTH_MAX + a margin of zeros)
     width: Int64s  # characters of each row
@@ -256,7 +257,7 @@ def _number(name: str, digits: int, least: int, most: int, *, exact: bool = Fals
         for index in range(digits):
             digit = scan.char(index).astype(np.int64) - 48
             longer = value * 10 + digit
-            # A number that is too large for 64 bits becomes negative.
+            # `longer` becomes negative if it is too large for 64 bits, so it must be at least 0.
             going = going & (digit >= 0) & (digit <= 9) & (longer >= 0) & (longer <= most)
             value = np.where(going, longer, value)
             used += going
@@ -462,7 +463,7 @@ def _time_of_day(scan: _Scan) -> Int64s:
 
 
 def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
-    """Returns the days since 1970-01-01, and whether each day exists."""
+    """Returns, for each row, the days from 1970-01-01 to its date, and whether that date exists."""
     if "day_of_year" in scan.found:
         days = _days_of(year, 1, 1) + scan.found["day_of_year"] - 1
         return days, days < _days_of(year + 1, 1, 1)

@@ -6,7 +6,7 @@
     settings from the files -> check -> difference -> registry, cluster -> destinations
                                                      |
                                                      v
-                    the loop takes them between two turns, or the reloader says why not
+                    the loop takes the settings between two turns, or the reloader says why not
 
 If new settings are refused, the agent continues with its present settings. For lines, a reload has
 the same effect as a restart: bytes that already have an intent are sent as the intent says, and the

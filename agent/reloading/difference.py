@@ -18,8 +18,8 @@ RELOADABLE: Final = frozenset(
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;
-they have the prefix REGISTRY.) Every other setting needs a restart. So a setting that is new in the
-program needs a restart, too, until a developer adds it to this set.
+they have the prefix REGISTRY.) A change of any other setting needs a restart. This includes
+settings that are new in the program, until a developer adds them to this set.
 """
 
 

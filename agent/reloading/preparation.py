@@ -47,7 +47,8 @@ class Prepared:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about settings with which the agent can run, but another program cannot."""
+        """Sentences for the operator about settings with which the agent can run, but with which
+        another program of Skidway cannot do its work."""
         schemas = {each.data.topic: each.recipe.schema.text for each in self.destinations}
         return [
             f"source of topic {topic}: {words}"
@@ -120,7 +121,7 @@ class Preparation:
         self._thread.start()
 
     def result(self) -> Prepared | Refusal | None:
-        """The result; None while the thread works."""
+        """The prepared settings, or why they are refused; None while the thread works."""
         return None if self._thread.is_alive() else self._result
 
     def wait(self, timeout_s: float) -> None:
@@ -135,8 +136,8 @@ class Preparation:
         except KafkaError as error:
             self._result = Refusal(str(error), Unreachable.exit_code)
         except Exception as error:  # noqa: BLE001 - the thread's outermost function
-            # If our code fails with an unexpected error, the reload is refused, but the agent
-            # continues to deliver.
+            # If Skidway's code fails with an unexpected error, only the reload is refused; the
+            # agent continues to deliver.
             _log.error("unexpected_failure", exc=error)
             self._result = Refusal(f"unexpected: {error!r}", UNEXPECTED_EXIT_CODE)
 

@@ -24,7 +24,7 @@ from skidway.cli.moments import shown
 from skidway.clock import Clock
 
 LOOK_EVERY_S = 0.5
-"""Seconds between two looks for requests."""
+"""After this many seconds, the agent looks again whether there are requests."""
 
 CLOSE_S = 5.0
 
@@ -44,7 +44,8 @@ class Reloader:
         self._look_at = 0.0
 
     def open(self) -> None:
-        """Begins to take requests. Raises SkidwayError."""
+        """Makes the folder for requests, so that operators can ask for reloads. Raises
+        SkidwayError."""
         self._requests.open()
 
     def ask(self) -> None:
@@ -64,11 +65,13 @@ class Reloader:
 
     @property
     def is_due(self) -> bool:
-        """Whether a preparation must begin."""
+        """Whether somebody has asked for a reload, and no preparation is under way, so that one
+        must begin."""
         return self._preparation is None and (self._is_asked or bool(self._waiting))
 
     def begin(self, work: Callable[[], Prepared]) -> None:
-        """Begins a preparation."""
+        """Begins a preparation, which answers all requests that wait now. work: prepares the
+        settings; runs on a thread of its own."""
         self._is_asked = False
         self._answering, self._waiting = self._waiting, []
         self._preparation = Preparation(work)
@@ -83,8 +86,8 @@ class Reloader:
         return result
 
     def took(self, prepared: Prepared, also: Sequence[str]) -> None:
-        """Answers the requests: the agent runs with new settings now. also: sentences about changes
-        that are not in the settings.
+        """Answers the requests that led to this preparation: the agent runs with new settings now.
+        also: sentences about further changes, such as new schemas in the registry.
         """
         words = [*changes(self.settings, prepared.settings), *also]
         self.settings = prepared.settings
@@ -93,7 +96,8 @@ class Reloader:
         self._answer(Answer(0, [*(words or ["nothing changed"]), *prepared.warnings]))
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answers the requests: the agent keeps its present settings, for this reason."""
+        """Answers the requests that led to the preparation: the agent keeps its present settings,
+        for this reason."""
         self._standing.refused(refusal.reason)
         events.reload_refused(refusal.reason)
         self._answer(Answer(refusal.status, [refusal.reason]))

@@ -31,8 +31,8 @@ TAKEN: Final = ".taken"
 ANSWER: Final = ".answer"
 UNSAID: Final = ".unsaid"
 ANSWERS_MAX: Final = 100
-"""Commands that are killed leave files behind. If the folder has more files than this, the agent
-deletes the answers.
+"""Commands that are killed leave their files in the folder of the requests. If the folder has more
+files than this, the agent deletes the answers.
 """
 
 
@@ -65,7 +65,7 @@ class Requests:
                     path.unlink()
 
     def take(self) -> list[str]:
-        """Takes all requests. Returns their ids."""
+        """Marks all new requests as taken. Returns their ids."""
         taken = []
         try:
             names = list(self._folder.iterdir())
@@ -82,7 +82,7 @@ class Requests:
         return taken
 
     def answer(self, ids: Iterable[str], answer: Answer) -> None:
-        """Answers requests. Raises no error, even if the disk is full."""
+        """Writes the answer to requests. Raises no error, even if the disk is full."""
         data = json.dumps(asdict(answer)).encode()
         for id_ in ids:
             taken = self._folder / f"{id_}{TAKEN}"

@@ -24,7 +24,7 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, with a hash of each schema file that they name."""
+    """Settings as they were read, with a hash of each schema file that they name."""
 
     settings: AgentSettings
     schemas: tuple[tuple[str, str], ...]
@@ -74,7 +74,7 @@ class Standing:
 
     def refused(self, reason: str) -> None:
         """Notes why the agent did not take the settings in the files. Notes nothing if the files
-        contain the settings in use again.
+        contain the settings in use by now.
         """
         self._compare()
         if self.differs_since_ms is not None and self.refusal is None:

@@ -15,7 +15,7 @@ from skidway.agent.values.intents import Intent
 
 _PLACE: Final = struct.Struct("<qqqq")
 _LOT_BITS: Final = 63
-"""SQLite stores a lot as a signed number."""
+"""How many bits a lot (see `drawn`) has. SQLite stores it as a signed number of 64 bits."""
 
 
 def period_of(now_ms: int, period_ms: int) -> int:
@@ -47,8 +47,8 @@ class Draw:
         return self._kept
 
     def offer(self, each: Drawn) -> tuple[bool, Drawn | None]:
-        """Offers a range. Returns whether the range is chosen, and the range that it replaces, if
-        any.
+        """Offers a range. Returns whether the range is chosen now, and the range that it replaces;
+        None if it replaces none.
         """
         if len(self._kept) >= self._limit and _order(each) >= _order(self._kept[-1]):
             return False, None

@@ -59,9 +59,9 @@ class Sampler:
         self._is_dropping = False
 
     def take_settings(self, settings: AgentSettings) -> None:
-        """Takes reloaded settings. If the length of a period has changed, a new choice begins. If
-        the agent must not choose ranges any more, it drops the ranges that it has chosen, because
-        an audit of an older version may not know the messages."""
+        """Takes reloaded settings. If the length of a period has changed, the choice begins anew
+        with a new period. If the agent must not choose ranges any more, it drops the ranges that it
+        has chosen, because an audit of an older version may not know the messages."""
         self._limit, self._period_ms = settings.sample_ranges, settings.sample_interval_ms
         if not self._limit:
             self._draws.clear()
@@ -69,7 +69,8 @@ class Sampler:
             self._is_dropping = True
 
     def passed(self, flights: Iterable[Flight], now_ms: int, changes: Changes) -> None:
-        """Chooses among the intents that the checkpoint passes in this transaction."""
+        """Offers the intents that the checkpoint passes in this transaction for the random choice,
+        and stores those that are chosen."""
         if not self._limit:
             return
         period = period_of(now_ms, self._period_ms)
@@ -91,7 +92,8 @@ class Sampler:
                 changes.forget_drawn([replaced])
 
     def turn(self, now: float, now_ms: int, changes: Changes) -> None:
-        """Publishes one range of a period that has ended, if there is such a range."""
+        """Publishes the sample of one chosen range of a period that has ended, if there is such a
+        range."""
         if self._is_dropping:
             changes.forget_all_drawn()
             self._is_dropping = False
@@ -115,8 +117,9 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Numbers the ranges of periods that have ended. A period ends when the clock reaches its
-        end. So no period ends early if the clock was set back."""
+        """Gives the chosen ranges of periods that have ended their numbers. A period ends when the
+        clock reaches its end. So if the clock is set back into an earlier period, the later period
+        does not end early."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [
@@ -126,7 +129,8 @@ class Sampler:
             self._due += numbered
 
     def _sampled(self, each: Drawn, now_ms: int) -> Sample:
-        """The sample of a range. Raises Moved or OSError if the file cannot be read right now."""
+        """The sample of a range: what its records must contain, or why they cannot be made again.
+        Raises Moved or OSError if the file cannot be read right now."""
         intent = each.intent
         tracked = self._tracker.files.get(intent.file)
         if tracked is None or tracked.is_deleted:
@@ -182,8 +186,8 @@ class Sampler:
 
 
 def _is_whole(flight: Flight) -> bool:
-    """Whether brokers acknowledged all records of a flight, and the flight's bytes can be read at
-    once, so that the records can be made again."""
+    """Whether brokers acknowledged all records of a flight (an intent that was sent), and its bytes
+    can be read at once, so that the records can be made again."""
     outcome = flight.outcome
     assert outcome is not None
     apart = flight.lost_bytes or flight.uncertain_bytes

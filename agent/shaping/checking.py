@@ -51,7 +51,7 @@ def check_patterns(text: str, rules: Iterable[Rule]) -> None:
 
 
 class _Check:
-    """Checks rule by rule. Owns the fields that are left after the rules that were
+    """Checks one rule after the other. Owns the fields that a record has after the rules that were
     checked so far.
     """
 

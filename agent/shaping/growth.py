@@ -27,16 +27,18 @@ class Growth:
         self._lengths: dict[str, npt.NDArray[np.int64]] = {}
 
     def before(self, name: str, column: pa.StringArray) -> None:
-        """Called before a mask is applied to a field."""
+        """Notes the lengths of a field's texts. Called before a mask is applied to the field."""
         if name not in self._lengths:
             self._lengths[name] = _lengths(column)
 
     def fits(self, name: str, column: pa.StringArray) -> npt.NDArray[np.bool_]:
-        """Which texts of a masked field are not too long."""
+        """Which texts of a masked field are at most GROWTH_MAX times as long as before the first
+        mask."""
         return np.asarray(_lengths(column) <= GROWTH_MAX * self._lengths[name], np.bool_)
 
     def keep(self, stays: npt.NDArray[np.bool_]) -> None:
-        """Called when only some of the rows are kept."""
+        """Called after a rule has left out rows: forgets the lengths of these rows. stays: which
+        rows are kept."""
         self._lengths = {name: each[stays] for name, each in self._lengths.items()}
 
     def rename(self, name: str, to: str) -> None:
@@ -46,7 +48,8 @@ class Growth:
 
 
 def is_too_long(masked: str, text: str) -> bool:
-    """Whether masks have made a single text too long."""
+    """Whether `masked`, the result of all masks, is more than GROWTH_MAX times as long as
+    `text`."""
     return len(masked.encode()) > GROWTH_MAX * len(text.encode())
 
 

@@ -204,11 +204,13 @@ def _iban_end(text: str, begin: int) -> int | None:
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-# The lookahead is bounded, and one class matches the rest: no text matches in two ways.
+# No text makes this search slow: the lookahead is bounded, and one character class matches the
+# rest, so no text matches in two ways.
 _IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
 _IPV6_CHARACTERS_MAX = 45
 _IPV6_GROUPS = 8
-_IPV6_COLONS = (6, 7)  # colons of an address without `::`, with and without an IPv4 end
+# how many colons an address without `::` has: 6 if it ends with an IPv4 address, 7 if not
+_IPV6_COLONS = (6, 7)
 
 
 def mask_ips(text: str, shown: str) -> str:

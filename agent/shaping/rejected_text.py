@@ -97,15 +97,15 @@ class RejectedText:
             return WITHHELD_DETAIL
 
     def unreadable(self, line: bytes) -> bytes:
-        """The part that may be sent of a line that is not in the encoding of its source. The masks
-        cannot read such a line.
+        """What may be sent of a line that is not in the encoding of its source: the whole line if
+        no rule hides anything, otherwise WITHHELD, because masks cannot read such a line.
         """
         return line if self.is_whole else WITHHELD
 
     def _may_cut(self, head: bytes) -> bool:
-        """Whether a private text may begin before the bytes that are left out at the end of a head.
-        A pattern may match a text of any length. A token must end at a blank, a quote or another
-        such character.
+        """Whether leaving out the end of a head may cut a private text in two: its first part would
+        be sent, and no mask recognizes it. This is possible if there is a pattern, which may match
+        a text of any length. A token must end at a blank, a quote or another such character.
         """
         if self._patterns:
             return True
@@ -147,4 +147,4 @@ class RejectedText:
 
 
 class _Grown(Exception):
-    """Masks have made a text too long."""
+    """Masks have made a text too long (see `growth`), so the text is withheld."""

@@ -64,7 +64,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A field compared with a value; false if the field is null. how: one of ORDERS or SEARCHES."""
+    """The condition that a field's value stands in a relation to the given value; false if the
+    field is null. how: the relation, one of ORDERS or SEARCHES."""
 
     field: Field
     how: str
@@ -74,7 +75,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Whether a field has one of these values; false if the field is null."""
+    """The condition that a field has one of these values; false if the field is null."""
 
     field: Field
     values: tuple[Literal, ...]
@@ -83,28 +84,28 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether a field is null."""
+    """The condition that a field is null."""
 
     field: Field
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of a condition."""
+    """The condition that another condition is false."""
 
     part: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Whether all parts are true. There are at least two parts."""
+    """The condition that all parts are true. There are at least two parts."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Whether any part is true. There are at least two parts."""
+    """The condition that at least one part is true. There are at least two parts."""
 
     parts: tuple[Condition, ...]
 
@@ -184,8 +185,8 @@ Filter = Drop | Keep | Sample
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """The rules as text, one rule in each line. Every rule that leaves records out has a name in
-    the text.
+    """The rules as text, one rule in each line. In the text, every rule that leaves records out has
+    its name after `as`.
     """
     return "".join(f"{_rule(rule)}\n" for rule in rules)
 
@@ -263,7 +264,8 @@ def _before(verb: str) -> str:
 
 
 def _inside(condition: Condition) -> str:
-    """The text of a part of a longer condition; in parentheses if the part has parts itself."""
+    """The text of a part of a longer condition; in parentheses if the part is itself an `AllOf` or
+    `AnyOf`."""
     text = condition_text(condition)
     return f"({text})" if isinstance(condition, AllOf | AnyOf) else text
 

@@ -1,8 +1,8 @@
 """Chooses a share of records by a hash of their origins, and never by chance.
 
-The hash of a record's origin is the same as in the audit's checksum, mixed with the name of the
-rule. So if the agent sends records again, it chooses the same records; and two rules of one source
-choose independently of each other.
+The hash is the one with which the audit makes its checksums, but mixed with the name of the rule.
+So if the agent sends records again, it chooses the same records; and two rules of one source choose
+independently of each other.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def shaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def unshaped(text: str, rules: Sequence[Rule]) -> str:
-    """The schema before the rules. text: the schema after them. Raises ConfigurationRefused if the
-    schema has no field for a new name.
+    """The schema before the rules. text: the schema after them. Raises ConfigurationRefused if a
+    rule renames a field to a name that the schema does not have.
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:
@@ -95,7 +95,7 @@ def removed_names(rules: Sequence[Rule]) -> set[str]:
 def private_names(rules: Sequence[Rule]) -> set[str]:
     """The names of the fields that a rule masks, hashes or removes: the names that the fields have
     in the records, and the names that rules give them. A member of a JSON object with one of these
-    names contains the same secret.
+    names may contain the secret that the rule hides.
     """
     names_of: dict[str, set[str]] = {}
     private: list[set[str]] = []

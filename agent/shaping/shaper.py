@@ -28,10 +28,10 @@ GROWN = -2
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """The result of the rules. kept: the indexes of the rows that are kept, in rising order. batch:
-    these rows. by: for each given row, the index in `Shaper.filters` of the rule that left the row
-    out; KEPT if the row is kept, GROWN if masks made a text of the row too long. grown: for each
-    row that is GROWN, the field with the text that is too long.
+    """What the rules of a source have made of a batch. kept: the indexes of the rows that are kept,
+    in rising order. batch: these rows. by: for each given row, the index in `Shaper.filters` of the
+    rule that left the row out; KEPT if the row is kept, GROWN if masks made a text of the row too
+    long. grown: for each row that is GROWN, the field with the text that is too long.
     """
 
     kept: Int64s
@@ -77,7 +77,8 @@ class Shaper:
     def _changed_within(
         self, batch: pa.RecordBatch, rule: Rule, growth: Growth
     ) -> tuple[pa.RecordBatch, npt.NDArray[np.bool_]]:
-        """The batch after a rule that changes it, and which rows have not become too long."""
+        """The batch after a rule that changes its texts, and which rows the rule has not made too
+        long (see `growth`)."""
         if not isinstance(rule, r.Mask | r.MaskMatching):
             if isinstance(rule, r.Rename):
                 growth.rename(rule.field.name, rule.to.name)
@@ -118,8 +119,8 @@ class Shaper:
                 names = [to.name if x == field.name else x for x in batch.schema.names]
                 return batch.rename_columns(names)
             case r.Remove(fields):
-                # Fields may be missing here: a JSON parser itself leaves out removed members that
-                # no rule needs.
+                # Not all of the rule's fields are in the batch: a JSON parser itself leaves out a
+                # member that is to be removed and that no rule reads.
                 gone = {field.name for field in fields} & set(batch.schema.names)
                 return batch.drop_columns(sorted(gone))
         return batch

@@ -38,7 +38,8 @@ WAYS: Final[Sequence[Sequence[Step]]] = (
     (without_backslashes,) * 3,
     (without_doubled_quotes, *(without_backslashes,) * 2),
 )
-"""Ways to take the escapes out: the text after each step is a copy to mask."""
+"""Sequences of steps that take the escapes out. The masks are applied to the text that results from
+each step."""
 
 
 def _meaning(found: re.Match[str]) -> str:

@@ -34,7 +34,8 @@ class ShapeRefused(ConfigurationRefused):
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word of a line. kind: NAME, QUOTED_NAME (a field's name in backticks), TEXT, NUMBER, SIGN,
-    LABEL (a rule's name, after `as`) or END. text: the word; for a text its value.
+    LABEL (a rule's name, after `as`) or END. text: the word as it is written; for a word of kind
+    TEXT its value, without quotes and escapes.
     """
 
     kind: str

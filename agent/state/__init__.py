@@ -1,15 +1,16 @@
 """The agent's one SQLite database: which process may open it, what it contains, and how it changes.
 
     tables      what is stored where
-    database    opening, refusing, one transaction a turn
+    database    opens or refuses the database, reads it, and commits one transaction in each turn
     changes     what one transaction writes, gathered before the transaction begins
     renewal     new file ids, after an operator has adopted an older copy of a state
 
 The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss.
 The agent first makes a new database completely under another name, and then renames it. So an empty
-or half-made database is a sign of damage, not of a first start. The agent refuses such a database
-with an error message, and never begins a new state by itself. The rows that decide what is read or
-sent again have a checksum, because SQLite can notice damaged pages, but not changed values.
+or incomplete database was damaged; it cannot come from an interrupted first start. The agent
+refuses such a database with an error message, and never begins a new state by itself. The rows that
+decide what is read or sent again have a checksum, because SQLite can notice damaged pages, but not
+changed values.
 
 A full disk does not damage the database. The agent rolls the transaction back, keeps its changes in
 memory, and tries the transaction again. Until the transaction succeeds, the agent reads nothing,

@@ -1,5 +1,5 @@
-"""Gathers the statements of one transaction before the transaction begins, so that the agent can
-try the whole transaction again.
+"""Gathers the statements of one transaction before the transaction begins. If the transaction
+fails, the agent can try it again with the same statements.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ time of the agent's first start with the topic.
 LOOKED: Final = "looked "
 """This prefix, a topic's name, a blank and a pattern of the topic's sources are a key of the table
 `meta`. The agent has looked at the pattern. The key's value is a JSON list of the patterns of paths
-that all looks left out (`exclude`). A number, which earlier versions wrote, means an empty list.
+that every look at this pattern has left out (`exclude`). A number, which earlier versions wrote,
+means an empty list.
 """
 
 LEFT: Final = "last_words"
@@ -71,7 +72,8 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 class LastWord(NamedTuple):
     """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
     the agent. wall_ms: the wall time up to which, as the seal confirms, all lines of the files are
-    counted. at: the number of the last delta that the agent had made when it noted this time.
+    counted. at: the number of the last delta (message with new counts) that the agent had made when
+    it noted this time.
     """
 
     epoch: int
@@ -79,7 +81,7 @@ class LastWord(NamedTuple):
     at: int
 
 
-# The class has 31 methods, because it has at least one for each kind of row.
+# The class has 31 methods: at least one for each kind of row in the state.
 class Changes:
     """Gathers statements in the order of the calls. The methods do not write to the database."""
 
@@ -90,7 +92,7 @@ class Changes:
         return bool(self.statements)
 
     def put_meta(self, key: str, value: str | int) -> None:
-        """Sets one value of `meta`."""
+        """Sets the value of one key in the table `meta`."""
         self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
@@ -102,8 +104,8 @@ class Changes:
         self.put_meta(SINCE + topic, now_ms)
 
     def put_looked(self, topic: str, pattern: str, exclude: Sequence[str]) -> None:
-        """Notes that the agent has looked at a pattern of a topic's source. exclude: what all looks
-        at the pattern excluded.
+        """Notes that the agent has looked at a pattern of a topic's source. exclude: the patterns
+        of the paths that every look at the pattern has excluded.
         """
         self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
 
@@ -163,7 +165,8 @@ class Changes:
         self._do("INSERT OR REPLACE INTO unbegun VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
-        """Adds a recipe before the first intents that name it."""
+        """Adds a recipe (the settings by which records are made) before the first intents that name
+        it."""
         row = (recipe.fingerprint, recipe.to_json())
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
@@ -227,7 +230,7 @@ class Changes:
 
     def forget_touched(self) -> None:
         """Deletes all numbers that `put_touched` set. Called when the bucket size or the epoch
-        changes, because no delta has counts of the new buckets yet.
+        changes: from then on there are new buckets, and no delta has counts of them yet.
         """
         self._do("DELETE FROM touched", ())
 
@@ -237,7 +240,8 @@ class Changes:
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 
     def put_loss(self, loss: Loss, declared_ms: int) -> None:
-        """Adds a range that was declared lost or uncertain. The next delta will contain it."""
+        """Adds a byte range of a file that was declared lost or uncertain. The next delta will
+        contain it."""
         row = (
             *source_row(loss.source),
             loss.file,
@@ -257,7 +261,7 @@ class Changes:
         )
 
     def number_losses(self, number: int) -> None:
-        """Notes that the delta with this number contains all losses that had no number."""
+        """Gives all losses that are in no delta yet the number of the delta that contains them."""
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
@@ -287,7 +291,7 @@ class Changes:
 
 
 def source_row(source: Source) -> Row:
-    """A source as columns."""
+    """The columns of a row for a source."""
     return source.cluster, source.cluster_id, source.topic, source.topic_id
 
 

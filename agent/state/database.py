@@ -1,5 +1,5 @@
-"""Opens or refuses the agent's database. The agent reads it when it starts, and changes it with one
-transaction in each turn.
+"""Opens the agent's database, or refuses it if it is damaged or belongs to another machine. The
+agent reads it when it starts, and changes it with one transaction in each turn.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class StateDatabase:
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def labels(self) -> dict[int, History]:
-        """The labels of the files that have labels."""
+        """By file id, the labels of the files that have labels."""
         found = {}
         for *row, crc in self._rows("SELECT * FROM labels"):
             if checksum(tuple(row)) != crc:
@@ -159,7 +159,8 @@ class StateDatabase:
 
         The list is first sorted by sequence number. But if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. So the intents of each file are
-        then sorted by their bytes, within the places that this file's intents have in the list.
+        then sorted by their bytes. They keep the places in the list that intents of this file had,
+        so the other files' intents do not move.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -377,7 +378,7 @@ def check_machine(state: StateDatabase, machine: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Makes the whole database under another name, and then renames it. So a half-made database
+    """Makes the whole database under another name, and then renames it. So an incomplete database
     never has the database's name.
     """
     new = path.with_name(f"{path.name}.new")

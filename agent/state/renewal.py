@@ -8,12 +8,13 @@ places now. So each file that is still read gets a new id, which begins at the c
 the agent reads lines again under a new id, they count as new lines. A bucket is a span of event
 time. If the agent counts lines of a bucket before the first seal of the new epoch, the audit gives
 this bucket the verdict "unknown". If the copy has an intent for a range of a file that gets a new
-id, the agent drops the intent, and reads the range again. The agent also drops the counts in the
-copy, because it published them while it used the newer state.
+id, the agent drops the intent, and reads the range again. The agent also drops the counts that the
+copy has stored for the next delta, because the agent published them while it used the newer state.
 
-If a file id has ended, the file keeps this id, because a newer file id may already have the inode.
-The agent handles the intents of such a file as after any crash. If the bytes still have their CRC,
-the agent sends them again. Otherwise the agent reads back from the brokers which records arrived.
+If a file id has ended (the agent reads no more bytes under it), the file gets no new id, because
+its inode may already belong to a file with a newer id. The agent handles the intents of such a file
+as after any crash. If the bytes still have the CRC that the intent names, the agent sends them
+again. Otherwise the agent reads back from the brokers which records arrived.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def check_settings(settings: AgentSettings) -> None:
 def try_sources(
     settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
 ) -> list[Trial]:
-    """Tries each source's parser on lines of the source's files. Raises ConfigurationRefused."""
+    """Tries each source's parser on lines of the source's files. Raises ConfigurationRefused if a
+    source cannot work."""
     found = []
     for source in settings.sources:
         if isinstance(source, ReplaySource):

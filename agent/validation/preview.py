@@ -44,8 +44,8 @@ PREFIX_BYTES: Final = 5
 @dataclass(frozen=True, slots=True)
 class PreviewedRow:
     """The row of one record. first, length: the record's bytes in the sample. time: the record's
-    event time. row: the record's fields. A value is None if it would be the moment at which the
-    record is read.
+    event time. row: the record's fields. A value is None if a running agent would put the moment at
+    which it reads the record there.
     """
 
     first: int
@@ -65,8 +65,8 @@ class PreviewedFiltered:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The result for a sample. Every byte of the sample is in a row, in a reject, or in a record
-    that a rule leaves out. notes: sentences for the reader of the rows.
+    """What a running agent would make of a sample of lines. Every byte of the sample is in a row,
+    in a reject, or in a record that a rule leaves out. notes: sentences for the reader of the rows.
     """
 
     rows: list[PreviewedRow]
@@ -167,8 +167,9 @@ def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
 
 
 def _notes_of_path(source: SourceSettings) -> list[str]:
-    """If rules treat groups of `path.pattern` as private, a warning: rejected records and the audit
-    contain the whole path. Groups of Kubernetes' own paths are not secret, so they do not count.
+    """A warning if rules mask, hash or remove groups of `path.pattern`; otherwise empty. The
+    warning says: rejected records and the audit contain the whole path. Groups of Kubernetes' own
+    paths are not secret, so they do not count.
     """
     if source.path_pattern is None:
         return []

@@ -14,7 +14,8 @@ UNREADABLE_MAX: Final = 5
 
 
 def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
-    """The result for programs. ok: whether no source rejects more than `share_max` of its lines."""
+    """The results of the trials, as a JSON document for programs. ok: whether no source rejects
+    more than `share_max` of its lines."""
     sources = [
         {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
         for each in trials
@@ -23,12 +24,14 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
 
 
 def render(trials: Sequence[Trial]) -> str:
-    """The result for people: each source, with examples of rejected lines."""
+    """The results of the trials, as text for people: each source, with examples of rejected
+    lines."""
     return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 
 def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
-    """Why the agent should not run with this configuration; None if there is no such reason."""
+    """Why the agent should not run with this configuration, for example because too many lines are
+    rejected; None if it may run."""
     refused = [each.topic for each in trials if each.share > share_max]
     if not refused:
         return None

@@ -1,5 +1,5 @@
-"""The values that the agent's packages exchange, and the class for everything that the agent knows
-about one file.
+"""The values that the agent's packages pass to one another, and a class that contains all that the
+agent knows about one file.
 
 identity   how hosts and files are recognised: machine id, fingerprint, guard, marks
 intents    which bytes of a file the agent is going to send, and by which recipe

@@ -12,8 +12,8 @@ DAMAGED: Final = -2
 
 
 class FileKey(NamedTuple):
-    """Identifies a file by device and inode, whatever the file's name is. Numbers from 2^63 on
-    become negative, because the state stores signed numbers.
+    """Identifies a file by device and inode, whatever the file's name is. Device and inode numbers
+    from 2^63 on become negative, because the state stores signed numbers of 64 bits.
     """
 
     device: int
@@ -43,9 +43,10 @@ class Found(NamedTuple):
 
 
 class UnopenedFile(NamedTuple):
-    """A file that could not be opened yet, as the last look found it. base: the path that a rotated
-    file had before the rotation; None if the file is not rotated. may_begin, skip: as in the class
-    `Sighting` of files/sighting; `skip` says how many of the file's first bytes are skipped.
+    """A file that could not be opened yet, as the last search for files found it. base: the path
+    that a rotated file had before the rotation; None if the file is not rotated. may_begin, skip:
+    as in the class `Sighting` of files/sighting; `skip` says how many of the file's first bytes are
+    skipped.
     """
 
     topic: str

@@ -11,8 +11,8 @@ the file:
                   and the CRCs of all later marks begin after the skipped bytes
 
 Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
-does not match, the file is not the file that was read. The file gets a new id, and the marks show
-from which position on its bytes are new.
+does not match, the file is not the file that was read, or was rewritten. It then gets a new id, and
+the marks show from which position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def new_id() -> int:
 
 
 def machine_id() -> str:
-    """The machine's id, which never changes on this machine and differs on every other machine. If
-    the machine has no id, returns the host name.
+    """The machine's id, which never changes, and which no other machine has. If the machine has no
+    id, returns the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -77,7 +77,7 @@ class Fingerprint(bytes):
 
     @property
     def length(self) -> int:
-        """How many bytes the digest covers."""
+        """From how many bytes the digest was computed."""
         return int.from_bytes(self[:_LENGTH_BYTES], "little")
 
     @property
@@ -154,8 +154,9 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """Finds the highest mark for which the file still has all bytes before the mark. The positions
-    of `marks` must rise. Reads no more of the file than is needed.
+    """Finds the highest mark for which all bytes of the file before the mark's position are still
+    those that were read. The positions of `marks` must rise. Reads no more of the file than is
+    needed.
     """
     position = base = _base(marks)
     crc = 0
@@ -186,8 +187,8 @@ def _base(marks: tuple[Mark, ...]) -> int:
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof up to a mark. The proof also says whether the file's beginning is the same as
-    before. If it is the same, bytes after the mark may also be the bytes that were read.
+    """The proof that the bytes before a mark are those that were read. If the file's first bytes
+    may be those that were read, the bytes after the mark may be, too, although this is not proven.
     """
     if size < fingerprint.length:
         same = size > 0

@@ -18,8 +18,8 @@ from skidway.agent.values.labels import Labels
 from skidway.dataclass import dataclass
 
 GIVEN_UP: Final = b"given up"
-"""If an operator gives up an intent (`skidway agent state give-up`), this name replaces the name of
-the intent's recipe.
+"""If an operator gives up an intent (`skidway agent state give-up`), so that the agent does not
+send it again, this name replaces the name of the intent's recipe.
 """
 
 
@@ -42,7 +42,7 @@ class Intent:
 
     @property
     def length(self) -> int:
-        """How many bytes are promised."""
+        """How many bytes the intent has."""
         return self.end - self.first
 
 
@@ -79,6 +79,7 @@ class Reading:
 
 
 def crc_of(data: bytes, before: int = 0) -> int:
-    """CRC-32C of `data`, or of `data` together with the bytes before it, whose CRC is `before`."""
+    """CRC-32C of `data`. before: the CRC of bytes that come before `data`; the result is then the
+    CRC of these bytes and `data` together."""
     crc: int = google_crc32c.extend(before, data)
     return crc

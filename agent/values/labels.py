@@ -41,7 +41,8 @@ class LabelSource:
 
 @dataclass(frozen=True, slots=True)
 class Unlabelled:
-    """A log whose pod the file with the labels does not name, and which has no labels yet."""
+    """A log that has no labels yet, because the file with the labels does not name the log's
+    pod."""
 
     topic: str
     path: str
@@ -50,7 +51,8 @@ class Unlabelled:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why a file with labels cannot be read; None if it can be read again."""
+    """The news that a file with labels cannot be read, with the reason, or can be read again (the
+    reason is then None)."""
 
     location: str
     reason: str | None

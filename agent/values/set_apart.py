@@ -1,5 +1,5 @@
 """Byte ranges that are lost, or of which nobody knows whether they were delivered exactly once.
-Each range has a reason.
+Each range has a reason, in words for people.
 """
 
 from __future__ import annotations

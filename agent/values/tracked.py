@@ -28,9 +28,9 @@ from skidway.dataclass import dataclass
 
 
 class FileState(StrEnum):
-    """OPEN: the file may be read. ENDED: the agent reads the file no more, but the closure is not
-    durable yet. CLOSED: the closure is durable. The closure is the message with the file's final
-    length.
+    """OPEN: the agent may read more bytes under this file id. ENDED: it reads no more, but the
+    closure, which is the message with the file's final length, is not durable yet. CLOSED: the
+    closure is durable.
     """
 
     OPEN = "open"
@@ -72,8 +72,8 @@ class Birth:
 
 @dataclass(slots=True)
 class Tally:
-    """How many bytes of a file were acknowledged, rejected, and so on. These bytes and the pending
-    bytes together are all bytes of the file.
+    """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
+    bytes, which are not settled yet, these are all bytes of the file.
     """
 
     acknowledged: int = 0
@@ -84,7 +84,8 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """Bytes that are settled."""
+        """How many bytes are settled, that is, acknowledged, rejected, filtered, uncertain or
+        lost."""
         return self.acknowledged + self.rejected + self.filtered + self.lost + self.uncertain
 
 
@@ -184,7 +185,7 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Notes that a program wrote to a file, but the file has not grown.
+    """The agent has noticed a write (a new time of change) of a file that has not grown.
 
     changed_ns: the file's time of change before the write. since: when the agent noticed the new
     time of change (s).
@@ -222,9 +223,11 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
-    is_big_endian: bool | None = None  # from the first two bytes; None until they are read
+    # says the byte order mark; None until the first two bytes are read
+    is_big_endian: bool | None = None
     written: Written | None = None
-    is_unwatched: bool = False  # whether the first look found the file changed
+    # whether the first look found that the file had changed while no agent ran
+    is_unwatched: bool = False
     flights: tuple[Flight, ...] = ()  # no list: an empty list of its own takes 60 bytes
 
     @property
@@ -234,7 +237,7 @@ class TrackedFile:
 
     @property
     def position(self) -> int:
-        """The durable position."""
+        """The position before which every byte is settled."""
         return self.checkpoint.position
 
     @property
@@ -252,15 +255,15 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """How many lost bytes are before the position. These bytes were read before they were lost.
-        All other lost bytes were never read.
+        """How many of the lost bytes are before the position. The agent had read these bytes and
+        made intents for them. It has never read the other lost bytes.
         """
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)
 
     @property
     def last_point(self) -> Checkpoint:
-        """The checkpoint that the file will have when all its intents are acknowledged."""
+        """The checkpoint that the file will have when all its present intents are settled."""
         return self.flights[-1].after if self.flights else self.checkpoint
 
     @property
@@ -284,7 +287,8 @@ class TrackedFile:
         return self.promised > self.read_position
 
     def reading(self, intent: Intent, data: bytes) -> Reading:
-        """An intent of this file, with its bytes and with what the state knows about the file."""
+        """An intent of this file, together with its bytes, and with the file's host, path and
+        labels."""
         labels = labels_at(self.labels, intent.first)
         return Reading(intent, data, self.birth.host, self.birth.path, labels)
 

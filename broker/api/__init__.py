@@ -6,9 +6,9 @@ definitions. The versions are defined in `skidway.kafka.protocol.apis`. The answ
 computed from the registered APIs and these versions.
 
 A handler gets the broker and an `Exchange`. The exchange contains the request, and has methods to
-answer the request at once, later (for example when a topic has been created), or never (produce
-with acks=0). The request body is a view that is valid only until the handler returns, so a handler
-decodes the body before it waits for anything.
+answer the request at once, later (for example when a topic has been created), or never (Produce
+with acks=0). The request body is a view of memory that is used for other requests after the handler
+has returned. So a handler decodes the body before it waits for anything.
 
 Produce and Fetch are the hot paths. Their parsers are written by hand, make no object per record,
 and copy nothing. Their handlers only note what the broker must do at the end of the current turn of

@@ -34,13 +34,14 @@ from skidway.kafka.protocol.describe_configs import ResourceType
 Key = tuple[int, str]
 """The type and the name of a resource."""
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""A function that computes the wanted settings from a topic's present settings. The function raises
-ConfigRefused and ChangeRefused."""
+"""A function that gets a topic's present settings, and returns the settings that the topic is to
+have. The function raises ConfigRefused and ChangeRefused."""
 Responses = Sequence[AlterConfigsResourceResponse]
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters the resources, and answers when all of them are done."""
+    """Alters the topics that the request names, and answers when there is a result for each
+    resource."""
     request = exchange.decode(AlterConfigsRequest)
     wanted: list[tuple[Key, Alteration]] = []
     for each in request.resources:

@@ -4,8 +4,8 @@ The answer has a range of versions for each API. The ranges are computed from th
 Features are not supported.
 
 Every connection begins with this request, and after a restart of the broker all clients connect at
-once. So the broker keeps encoded answers: a request with the version and body of an earlier request
-gets the same bytes as answer.
+once. So the broker stores encoded answers: a request with the version and body of an earlier
+request gets the same bytes as answer.
 """
 
 from __future__ import annotations

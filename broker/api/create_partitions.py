@@ -31,8 +31,8 @@ from skidway.kafka.protocol.create_partitions import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all topics, adds partitions to those that pass the check, and answers when all of them
-    are done."""
+    """Checks all topics, adds partitions to those that pass the check, and answers when there is a
+    result for each topic."""
     request = exchange.decode(CreatePartitionsRequest)
     results: list[CreatePartitionsTopicResult | None] = [None] * len(request.topics)
     if not request.topics:

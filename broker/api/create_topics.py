@@ -54,8 +54,8 @@ class Refused(Exception):
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all topics, creates those that pass the check, and answers when all of them are
-    done."""
+    """Checks all topics, creates those that pass the check, and answers when there is a result for
+    each topic."""
     request = exchange.decode(CreateTopicsRequest)
     results: list[CreatableTopicResult | None] = [None] * len(request.topics)
     asked = Counter(topic.name for topic in request.topics)

@@ -17,7 +17,7 @@ from skidway.kafka.protocol.delete_groups import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Deletes the groups, and answers when all of them are done."""
+    """Deletes the groups, and answers when there is a result for each of them."""
     names = tuple(dict.fromkeys(exchange.decode(DeleteGroupsRequest).groups_names))
     codes: dict[str, ErrorCode] = {}
 

@@ -27,7 +27,8 @@ from skidway.kafka.protocol.delete_topics import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Deletes the topics that exist, and answers when all of them are done."""
+    """Deletes the topics that exist, and answers when there is a result for each topic of the
+    request."""
     request = exchange.decode(DeleteTopicsRequest)
     states = tuple({(each.name, each.topic_id): each for each in request.states()}.values())
     results: list[DeletableTopicResult | None] = [None] * len(states)

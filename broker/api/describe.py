@@ -36,7 +36,8 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """All settings of a topic. `configs`: the settings that the topic sets itself."""
+    """All settings of a topic, with those that it inherits from the broker. `configs`: the settings
+    that are set for the topic itself."""
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
@@ -74,7 +75,7 @@ def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceRes
 
 
 def inherited(settings: BrokerSettings) -> dict[str, str]:
-    """The value of each topic setting for a topic that does not set it."""
+    """For each setting of topics, the value that applies to a topic for which it is not set."""
     defaults = settings.log_defaults()
     return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}
 

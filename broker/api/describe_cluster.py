@@ -20,7 +20,7 @@ from skidway.kafka.protocol.describe_cluster import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers from the catalog."""
+    """Answers with what the catalog (the broker's snapshot of ZooKeeper) says about the cluster."""
     request = exchange.decode(DescribeClusterRequest)
     if request.endpoint_type != BROKERS:
         code, words = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker, not a controller"

@@ -33,7 +33,7 @@ from skidway.kafka.protocol.describe_configs import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Describes each resource."""
+    """Answers with the settings, or an error, for each topic or broker that the request names."""
     request = exchange.decode(DescribeConfigsRequest)
     # Each resource is answered once, even if the request repeats it. Otherwise a small request
     # could cause a huge answer: for two bytes in the request, the answer has twenty thousand bytes.

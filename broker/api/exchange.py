@@ -15,7 +15,8 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""A body of at least this length is not copied behind its header, but is sent as a separate piece.
+"""An answer's body of at least this many bytes is not copied behind its header, but is sent as a
+separate piece.
 """
 
 _NOTHING: Final = memoryview(b"")
@@ -25,7 +26,7 @@ _log = log.get(__name__)
 
 class Exchange:
     """One request, and the methods to answer it. `body` and `frame` (header and body, for handlers
-    that need both) are valid only until the handler returns. Everything else stays valid."""
+    that need both) are valid only until the handler returns. The other attributes stay valid."""
 
     __slots__ = (
         "_loop",
@@ -94,8 +95,8 @@ class Exchange:
         self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])
 
     def send(self, pieces: Sequence[Piece]) -> None:
-        """Answers with a whole frame, which is given in pieces. If the client has disconnected,
-        nothing happens."""
+        """Answers with a whole frame (length, header and body), which is given in pieces. If the
+        client has disconnected, nothing happens."""
         slot, self._slot = self._slot, None
         assert slot is not None, "a request is answered once"
         self._loop.fill(self.connection, slot, pieces)

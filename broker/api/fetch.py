@@ -42,8 +42,8 @@ _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A parked request. Records how many bytes can be read in each of its partitions, and the sum
-    of these numbers.
+    """A parked request. A parked request waits until enough bytes can be read. Records how many
+    bytes can be read in each of its partitions, and the sum of these numbers.
     """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
@@ -67,7 +67,8 @@ class DelayedFetch:
         return self._targets.keys()
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if there is enough data or an error. Looks only at the changed partition."""
+        """Answers, and returns True, if enough bytes can be read now or reading causes an error.
+        Looks only at the changed partition."""
         if self._exchange.connection.closed:
             return True
         least_bytes = self._request.min_bytes

@@ -2,8 +2,8 @@
 
 Several keys in one request are not supported. Transactions are not supported either. As in
 InitProducerId, a request about a transaction is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-which is a final error. If the answer said instead that no coordinator is available, clients would
-repeat the request for a minute.
+after which clients do not try again. If the answer said instead that no coordinator is available,
+clients would repeat the request for a minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,15 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         code, words = ErrorCode.INVALID_REQUEST, f"there is no key type {request.key_type}"
         exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
         return
-    found = broker.topics.catalog.brokers[broker.groups.coordinator_of(request.key)]
+    found = broker.topics.catalog.brokers.get(broker.groups.coordinator_of(request.key))
+    if found is None:
+        words = "the controller, which coordinates all groups, is not there"
+        exchange.reply(
+            FindCoordinatorResponse(
+                error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=words
+            )
+        )
+        return
     exchange.reply(
         FindCoordinatorResponse(node_id=found.broker_id, host=found.host, port=found.port)
     )

@@ -23,7 +23,8 @@ from skidway.kafka.protocol.incremental_alter_configs import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters the resources, and answers when all of them are done."""
+    """Alters the topics that the request names, and answers when there is a result for each
+    resource."""
     request = exchange.decode(IncrementalAlterConfigsRequest)
     defaults = inherited(broker.settings)
     wanted: list[tuple[Key, Alteration]] = []

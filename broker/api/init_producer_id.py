@@ -4,8 +4,8 @@ Every request gets a new id with epoch 0, even if the request contains the produ
 (KIP-360). A new id is always correct, and there are plenty of ids. While the broker has no unused
 id, the answer is COORDINATOR_LOAD_IN_PROGRESS, after which clients try again.
 
-Transactions are not supported. A request with a transactional id is refused with a final error, so
-that the client does not wait.
+Transactions are not supported. A request with a transactional id is refused with an error after
+which the client does not try again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitP
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers as soon as the broker has an unused id."""
+    """Answers with a new producer id as soon as the broker has an unused one."""
     request = exchange.decode(InitProducerIdRequest)
     if request.transactional_id is not None:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

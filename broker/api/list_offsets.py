@@ -5,12 +5,12 @@ or ends.
     -2 earliest        the log start offset
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
     a time             the first record at or after that time; if there is none, offset and time -1
-    any other below 0  the error UNSUPPORTED_VERSION, as for -3 before version 7
+    any other below 0  the error UNSUPPORTED_VERSION, as also for -3 in versions before 7
 
 A partition that a request names twice is answered with INVALID_REQUEST, as in Kafka.
 
 To find a time, the broker decompresses one batch of limited size and reads the timestamps of its
-records. The broker looks into a batch for no other purpose.
+records. The broker reads the records of a batch for no other purpose.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAX_TIMESTAMP_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Looks up every partition."""
+    """Answers with an offset, or an error, for each partition of the request."""
     request = exchange.decode(ListOffsetsRequest)
     times = Counter(
         (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions

@@ -1,9 +1,9 @@
 """Metadata (3), versions 0-11. Lists the brokers, the topics, and the leader of each partition.
 
 The answer is made from the catalog (the broker's snapshot of ZooKeeper), so the broker can answer
-even while ZooKeeper cannot be reached. After a restart all clients send this request at once, so
-encoded answers are kept. A request with the version and body of an earlier request gets the same
-bytes as answer, as long as that answer is still correct.
+even while ZooKeeper cannot be reached. After a restart of the broker, all clients send this request
+at once, so the broker stores encoded answers. A request with the version and body of an earlier
+request gets the same bytes as answer, as long as that answer is still correct.
 
 If a request names an unknown topic, the broker may create it: both the setting
 `auto.create.topics.enable` and the request must allow this. Until the topic exists, the answer says
@@ -38,7 +38,8 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers with a kept answer if there is one. Otherwise makes the answer from the catalog."""
+    """Sends the stored answer to an equal request if there is one. Otherwise makes the answer from
+    the catalog."""
     answers = broker.metadata_answers
     kept = answers.get(exchange.version, exchange.body)
     if kept is not None:
@@ -46,7 +47,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         return
     response = _response(broker, exchange.decode(MetadataRequest), exchange.version)
     body = exchange.reply(response)
-    # An answer about a missing topic is not kept, because each request may create the topic.
+    # An answer about a missing topic is not stored, because each request for the topic may create
+    # it.
     if body is not None and all(each.error_code == 0 for each in response.topics):
         answers.keep(exchange.version, exchange.body, body)
 

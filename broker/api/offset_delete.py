@@ -21,7 +21,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers when the offsets are deleted."""
+    """Deletes the offsets where this is allowed, and answers when they are deleted."""
     request = exchange.decode(OffsetDeleteRequest)
     wanted = [
         TopicPartition(topic.name, each.partition_index)

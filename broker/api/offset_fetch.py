@@ -25,7 +25,7 @@ GROUP_ERROR_SINCE = 2
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers as soon as the offsets are known."""
+    """Answers as soon as the group's offsets have been read."""
     request = exchange.decode(OffsetFetchRequest)
 
     def reply(found: Offsets | ErrorCode) -> None:

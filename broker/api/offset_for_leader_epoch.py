@@ -23,7 +23,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Looks up every partition."""
+    """Answers with the end of an epoch, or an error, for each partition of the request."""
     request = exchange.decode(OffsetForLeaderEpochRequest)
     topics = tuple(
         OffsetForLeaderTopicResult(

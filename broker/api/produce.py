@@ -3,12 +3,12 @@
     acks 0    no answer; if there is an error, the broker closes the connection, so that the client
               notices the error
     acks 1    answered when the batch is written, at the end of the loop's turn
-    acks -1   answered when the high watermark has passed the batch, which means that each in-sync
-              replica has flushed it
+    acks -1   answered when the high watermark has passed the batch: then each in-sync replica has
+              flushed it
 
 A duplicate batch (KIP-98) is answered with the offset of the batch that is already stored (the
-original). For every value of acks, the broker answers only when the high watermark has passed the
-original, because until then a crash could lose the original.
+original). The broker answers only when the high watermark has passed the original, even with acks
+1, because until then a crash could lose the original.
 
 ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
 compress its batches (KAFKA-18659).
@@ -77,8 +77,8 @@ class Appending:
         self.exchange.close("failed")
 
     def answer_written(self, broker: Broker) -> None:
-        """Called at the end of the turn, after the write. Answers, or waits for the high
-        watermark."""
+        """Called at the end of the turn, after the write. Answers the request with acks 1. Lets it
+        wait for the high watermark with acks -1, or if a batch is a duplicate."""
         if self.exchange.connection.closed:
             return
         if self.acks == 0:
@@ -99,13 +99,14 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if no batch waits any more. A batch waits until the high watermark of its
-        partition has passed the batch, or can no longer pass it.
+        """Answers, and returns True, if no batch waits any more. A batch waits until the high
+        watermark of its partition has passed the batch, or can no longer pass it.
         """
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
-        """Does the same as `try_complete`, but is called before any partition has changed."""
+        """Does the same as `try_complete`, but looks at all partitions of the request. Called when
+        the request begins to wait."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
@@ -127,7 +128,8 @@ class DelayedProduce:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Appends every valid batch. The answer is sent at the end of the turn or later."""
+    """Appends every valid batch. The answer is sent at the end of the loop's turn, or when the high
+    watermark has passed the batches."""
     request = parse_request(exchange.body, exchange.version)
     refusal = _refusal(exchange.version, request)
     appending = Appending(exchange, request.acks, request.timeout_ms)
@@ -150,7 +152,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
-    """Remembers the shape of a request, so that later similar requests take the shorter path."""
+    """Remembers the shape of a request (the bytes that do not change from request to request), so
+    that later requests of the same shape take the shorter path."""
     if exchange.frame is None:
         return
     shape = learn(exchange.frame, exchange.version, request, replica)

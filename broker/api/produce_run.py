@@ -2,14 +2,16 @@
 answered together.
 
 A run lasts for one turn of the loop at most, and ends at the first request that is not similar to
-the others. A run has one place in the connection's queue for all its answers, and sends them
-together at the end of the turn. With acks=all, the batches of a run are flushed together, and the
-answers are sent when the high watermark has passed all these batches.
+the others. A connection sends its answers in the order of its requests. All answers of a run take
+one place in this order, and are sent together at the end of the turn. With acks=all, the batches of
+a run are flushed together, and the answers are sent when the high watermark has passed all these
+batches.
 
 Some requests do not join a run, but are handled by the general path in
 `skidway.broker.api.produce`. The run cannot append some of these requests, because the batch must
-be refused or is a duplicate, or because the log cannot be written. The others need a special
-answer: it must contain the time of the append, or state that there are too few replicas.
+be refused or is a duplicate, or because the log cannot be written. The other requests need an
+answer of another form: it must contain the time of the append, or state that there are too few
+replicas.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ _Part = tuple[Shape, int, int, int]
 
 
 class Alike:
-    """What this module stores for a connection: the shapes of its producer's requests, and the open
-    run."""
+    """What this module stores for a connection: the shapes of its producer's requests, and the run
+    to which requests of this turn are added."""
 
     __slots__ = ("run", "shapes")
 
@@ -59,7 +61,8 @@ class Run:
         self._parts: list[_Part] = []
 
     def takes(self, shape: Shape) -> bool:
-        """Whether a request of this shape may be answered together with the run.
+        """Whether a request of this shape (see `produce_shape`) may be answered together with the
+        run.
 
         With acks=all, only requests to the same partition are answered together, so that no answer
         waits for the flush of another log.
@@ -73,8 +76,8 @@ class Run:
         self._parts.append(part)
 
     def answer_written(self, broker: Broker) -> None:
-        """Called at the end of the turn, after the write. Answers, or waits for the high
-        watermark."""
+        """Called at the end of the turn, after the write. Answers the requests. With acks=all, lets
+        them wait for the high watermark."""
         self._alike.run = None
         if self._connection.closed:
             return
@@ -86,8 +89,8 @@ class Run:
             self._send([_when_written(broker, part) for part in self._parts])
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if the high watermark has passed all batches, or can no longer pass all of
-        them."""
+        """Answers, and returns True, if the high watermark has passed all batches, or can no longer
+        pass all of them."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
             return False

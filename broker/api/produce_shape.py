@@ -21,8 +21,9 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
-"""The broker remembers at most this many shapes for one connection. If a connection has more, the
-broker forgets all of its shapes and learns them again.
+"""The broker remembers at most this many shapes for one connection. If the requests of a connection
+have more, the broker forgets all shapes of the connection, and learns them again from later
+requests.
 """
 PREFIX_BYTES_MAX: Final = 1024
 """A request with a longer prefix gets no shape, because the prefix would take too much memory. A
@@ -40,8 +41,9 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """A request without its correlation id and records, and the answer without its offsets that the
-    broker sends if the request succeeds.
+    """What the requests of one shape have in common, that is, everything except correlation id and
+    records. Also what their answers have in common, that is, everything except the offsets, if the
+    requests succeed.
     """
 
     __slots__ = (
@@ -133,7 +135,7 @@ class Shapes:
         return None
 
     def add(self, shape: Shape) -> None:
-        """Remembers a shape."""
+        """Adds the shape of a request, so that `match` recognises later requests of this shape."""
         if len(self._shapes) >= SHAPES_MAX:
             self._shapes = {}
             self._heads = {}

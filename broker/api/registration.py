@@ -23,5 +23,5 @@ class Api:
 
     @property
     def versions(self) -> VersionRange:
-        """The versions that the handler accepts. For each version there is a decoder and a test."""
+        """The versions that the handler accepts."""
         return self.key.broker

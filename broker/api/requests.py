@@ -26,7 +26,7 @@ would take additional time.
 
 
 class Requests:
-    """Implements the loop's Service."""
+    """Handles the requests that the loop receives: implements `Service` of network/loop."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker
@@ -48,8 +48,8 @@ class Requests:
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file cannot be read. If the disk failed, takes the log directory out of
-        use. If only the file is damaged, takes only its partition out of use."""
+        """Called when a log's file cannot be read. If the disk has failed, the broker stops using
+        the log directory. If only the file is damaged, it stops serving the file's partition."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

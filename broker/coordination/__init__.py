@@ -16,8 +16,8 @@
     consumers     the contents of committed offsets
     answers       waits for kazoo's answers; raises `Unreachable` after a timeout
     stored_groups reads, lists and deletes groups in ZooKeeper
-    ledger        writes groups: generations and committed offsets
-    store         the other operations; they block
+    ledger        writes the facts about groups: generations and committed offsets
+    store         the other operations, such as creating a topic; each waits for ZooKeeper
     reassignment  reads and changes a partition's assignment and state together
     reader        reads the whole catalog at first, and later only the nodes that have changed, as
                   ZooKeeper's watches report
@@ -28,7 +28,7 @@
 Only the session's thread talks to ZooKeeper, so the broker's event loop never waits for ZooKeeper:
 the loop submits a job to the session, and the session posts the outcome to the loop. While
 ZooKeeper cannot be reached, the session accepts no job. Requests that need a job then get an error
-after which clients try again. The catalog does not change during this time, so the broker still
+after which clients try again. The broker keeps its last catalog during this time, so it still
 serves produce and fetch requests.
 
 Most writes are conditional: they create a node only if it does not exist, or change a node only if

@@ -41,7 +41,7 @@ def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any
     """Makes a request for each path. Returns the answers in the order of the paths. If ZooKeeper
     refuses a request, the list has the exception instead of an answer.
 
-    Raises kazoo's own error if ZooKeeper does not answer.
+    Raises kazoo's error, not Unreachable, if ZooKeeper does not answer.
     """
     answers: list[Any] = []
     left = iter(paths)
@@ -58,6 +58,6 @@ def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any
 
 
 def require(error: Exception, *expected: type[Exception]) -> None:
-    """Raises `error` if it has none of the expected types."""
+    """Raises `error` unless it has one of the expected types."""
     if not isinstance(error, expected):
         raise error

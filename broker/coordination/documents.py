@@ -24,7 +24,7 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
 class DocumentRefused(SkidwayError):
-    """A node's content is not valid for its path."""
+    """The content of a node is not what a node at this path must contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def broker_path(broker_id: int | str) -> str:
 
 
 def topic_path(topic: str) -> str:
-    """A topic's node."""
+    """The path of the node of a topic."""
     return f"{TOPICS}/{topic}"
 
 
@@ -67,7 +67,7 @@ def cluster_id(content: str) -> bytes:
 
 
 def read_cluster_id(path: str, data: bytes) -> str:
-    """The cluster's id."""
+    """The cluster's id, from the content of /cluster/id."""
     return str(_field(path, _load(path, data), "id", str))
 
 
@@ -91,7 +91,7 @@ def registration(registered: Registration, now_ms: int) -> bytes:
 
 
 def read_registration(path: str, data: bytes) -> Registration:
-    """A broker from its node."""
+    """A broker's registration, from the content of its node."""
     name = path.rpartition("/")[2]
     if not name.isdecimal() or not name.isascii():
         raise DocumentRefused(f"ZooKeeper's node {path} is no broker's: {name!r} is no broker.id")
@@ -105,7 +105,7 @@ def read_registration(path: str, data: bytes) -> Registration:
 
 
 def topic(topic_id: uuid.UUID, partitions: Mapping[int, Sequence[int]]) -> bytes:
-    """Content of a topic's node."""
+    """The content of the node of a topic."""
     return _dump(
         {
             "version": 3,
@@ -132,7 +132,7 @@ def read_topic(path: str, data: bytes) -> tuple[uuid.UUID | None, dict[int, tupl
 
 
 def state(content: PartitionState) -> bytes:
-    """Content of a partition's state."""
+    """The content of the node for a partition's state."""
     return _dump(
         {
             "controller_epoch": 1,
@@ -153,7 +153,7 @@ def read_state(path: str, data: bytes, version: int) -> PartitionState:
 
 
 def configs(content: Mapping[str, str]) -> bytes:
-    """Content of a topic's settings."""
+    """The content of the node for a topic's settings."""
     return _dump({"version": 1, "config": dict(content)})
 
 
@@ -164,7 +164,7 @@ def read_configs(path: str, data: bytes) -> dict[str, str]:
 
 
 def deletion(topic_id: uuid.UUID) -> bytes:
-    """Content of a deletion mark."""
+    """The content of the node that marks a topic as being deleted."""
     return _dump({"topic_id": encode_id(topic_id)})
 
 
@@ -174,7 +174,7 @@ def controller(broker_id: int, now_ms: int) -> bytes:
 
 
 def read_controller(path: str, data: bytes) -> int:
-    """The controller's broker id."""
+    """The controller's broker id, from the content of /controller."""
     return int(_field(path, _load(path, data), "brokerid", int))
 
 

@@ -1,8 +1,8 @@
 """Writes groups to ZooKeeper. The session's thread runs this code and waits for ZooKeeper's
 answers.
 
-One transaction writes the offsets of many groups. If ZooKeeper's answer to a job was lost, the job
-can be repeated.
+One transaction writes the offsets of many groups. A job is what one call of `carry_out` writes and
+reads. If ZooKeeper's answer was lost, the same job can be carried out again.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Report:
 class Ledger:
     """Writes groups, on the session's thread. Remembers which nodes exist, and their versions.
 
-    If another program has deleted or changed a node meanwhile, ZooKeeper refuses the write, and the
-    ledger reads the node again.
+    If another program has deleted or changed a node since then, ZooKeeper refuses a write to it,
+    and the ledger reads the node again.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,8 @@ class Ledger:
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
                 # A consumer registers in a transaction that writes to the node `ids`. If that
-                # transaction and this one reach ZooKeeper at the same time, one of the two fails.
+                # transaction and the one below reach ZooKeeper at the same time, one of the two
+                # fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -136,9 +137,9 @@ class Ledger:
     def _learn_version(self, client: Any, group: str, path: str) -> None:
         """Reads the version of a group's node again after a refused write.
 
-        The refusal has two possible reasons: another program has created, changed or removed the
-        node or its parent; or an earlier write of this broker was done, and its answer was lost. A
-        write by another broker cannot be the reason, because no other broker coordinates the group.
+        The refusal has several possible reasons: another program has created, changed or removed
+        the node or its parent; an earlier write of this broker was done, and its answer was lost;
+        or the previous coordinator of the group wrote as its last action.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:

@@ -33,7 +33,8 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an unused id, or with the reason why no id is available now."""
+        """Calls `given` with an unused id as soon as there is one, or with the reason why there is
+        none."""
         if self._next <= self._last and not self._waiting:
             self._next += 1
             given(self._next - 1)

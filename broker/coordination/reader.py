@@ -1,7 +1,8 @@
-"""Reads the catalog from ZooKeeper: first all of it, and then only the nodes that have changed.
-ZooKeeper's watches say which nodes these are. A watch fires only once, and reading the node sets
-the watch again. So no change is missed, and a node that changes twice between two reads is read
-once. If a read fails before it is complete, the next read reads the changed nodes again.
+"""Reads the catalog (the cluster's brokers and topics) from ZooKeeper: first all of it, and then
+only the nodes that have changed. ZooKeeper's watches say which nodes these are. A watch fires only
+once, and reading the node sets the watch again. So no change is missed, and a node that changes
+twice before the next read is read only once. If a read fails before it is complete, the next read
+reads the changed nodes again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # the watches of these nodes will not fire again
+            # the read failed, and the watches of these nodes will not fire again
+            self._stale.extend(stale)
             raise
 
     def _read(

@@ -1,10 +1,10 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
-The loop submits jobs with `submit`; `post` brings their outcomes back to the loop. Jobs run one
-after the other, so a topic is never created and deleted at the same time. While the session is not
-connected, `submit` accepts no job, and the caller gets an error at once instead of after a timeout.
-If ZooKeeper stops answering during a job, the job ends within the session's timeout, because every
-wait in `skidway.coordination` is bounded.
+A job is one operation on ZooKeeper. The loop submits jobs with `submit`; `post` brings their
+outcomes back to the loop. Jobs run one after the other, so a topic is never created and deleted at
+the same time. While the session is not connected, `submit` accepts no job, and the caller gets an
+error at once instead of after a timeout. If ZooKeeper stops answering during a job, the job ends
+within the session's timeout, because every wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
 reads the whole catalog. The broker repeats these two steps until both succeed.
@@ -95,7 +95,7 @@ class ZooKeeperSession:
 
     @property
     def is_connected(self) -> bool:
-        """Whether `submit` accepts jobs."""
+        """Whether the session is connected to ZooKeeper, so that `submit` accepts jobs."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:
@@ -107,13 +107,13 @@ class ZooKeeperSession:
         self._registration = registration
 
     def read_catalog(self, broker_id: int) -> Catalog:
-        """Reads the catalog. Runs on the calling thread; must be called before `start`. Raises
-        Unreachable."""
+        """Reads the catalog (the cluster's brokers and topics). Runs on the calling thread; must be
+        called before `start`. Raises Unreachable."""
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state. Runs on the calling thread; must be called before `start`.
-        Raises SkidwayError."""
+        """Writes a partition's state, and returns the state that ZooKeeper then has. Runs on the
+        calling thread; must be called before `start`. Raises SkidwayError."""
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
@@ -142,7 +142,8 @@ class ZooKeeperSession:
         """
         self._closing.set()
         if self._thread.is_alive():
-            with contextlib.suppress(queue.Full):  # a full queue wakes the thread anyway
+            # the item None wakes the thread; if the queue is full, the thread is awake anyway
+            with contextlib.suppress(queue.Full):
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()
@@ -157,8 +158,8 @@ class ZooKeeperSession:
             job.run(self._coordinator, self._post)
 
     def _refresh(self) -> None:
-        """Makes the session read the catalog again. Any thread may call this, any number of
-        times."""
+        """Makes the session's thread read the catalog again. Any thread may call this method, as
+        often as it likes."""
         if not self._refreshing.is_set() and not self._closing.is_set():
             self._refreshing.set()
             self._enqueue(self._read_again)
@@ -190,7 +191,8 @@ class ZooKeeperSession:
         self._post(lambda: self._on_catalog(catalog))
 
     def _state_changed(self, state: SessionState) -> None:
-        """kazoo calls this on its own thread, which must not be blocked."""
+        """Called when the state of the session has changed. kazoo calls this method on its own
+        thread, which must not be made to wait."""
         if self._closing.is_set():
             return
         if state is SessionState.LOST:

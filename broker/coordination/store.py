@@ -2,8 +2,9 @@
 thread calls them.
 
 These functions raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content
-of a node is invalid. If the answer to an operation was lost, the operation can be repeated: each
-operation looks at the current state before it concludes that another broker was faster.
+of a node is invalid. If the answer to an operation was lost, the operation can be repeated. If
+ZooKeeper then refuses the write, the operation looks at the current state before it concludes that
+another broker was faster, because its own first attempt may have made the change.
 """
 
 from __future__ import annotations
@@ -142,8 +143,8 @@ def create_topic(
         transaction = client.transaction()
         # A creation or deletion that was not finished may have left settings behind. The
         # transaction that creates the topic also removes these settings. If another broker creates
-        # the topic at the same time, this transaction fails as a whole and removes none of that
-        # broker's settings.
+        # the topic at the same time, the whole transaction fails, so the settings that the other
+        # broker has written stay.
         if client.retry(client.exists, documents.config_path(topic)) is not None:
             transaction.delete(documents.config_path(topic))
         transaction.create(documents.config_path(topic), documents.configs(configs))
@@ -157,8 +158,8 @@ def create_topic(
 
 
 def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap) -> None:
-    """Adds a gap to a mirror topic's settings, even if another program changes the settings at the
-    same time.
+    """Adds a gap (offsets that are missing in the source) to a mirror topic's settings, even if
+    another program changes the settings at the same time.
 
     Raises TopicGone, TooManyGaps.
     """
@@ -257,7 +258,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
     """Removes a topic that is marked as being deleted and whose partitions are already deleted.
-    Also removes the offsets that groups have committed in the topic. Can be repeated.
+    Also removes the offsets that groups have committed in the topic. If the answer is lost, the
+    call can be repeated.
 
     If the mark is missing, removes nothing: another broker has finished the deletion, and if there
     is a topic with this name now, it is a new topic.
@@ -362,7 +364,8 @@ def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> t
             done = coordinator.create_if_absent(path, content)
         else:
             done = coordinator.set_versioned(path, content, found.version)
-        # If a block was taken but the answer was lost, the ids of that block are never used.
+        # If an earlier attempt took a block, but its answer was lost, the ids of that block are
+        # never used.
         if done:
             return first, end
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")

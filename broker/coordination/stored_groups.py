@@ -37,16 +37,17 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """The group has members, or consumers that have registered in ZooKeeper."""
+    """The group has members, or consumers that have registered in ZooKeeper, so the operation is
+    refused."""
 
 
 class GroupGone(SkidwayError):
-    """There is no such group."""
+    """ZooKeeper has no group with this name."""
 
 
 class Looked(NamedTuple):
-    """What ZooKeeper stored for a group when the broker read it. `native` is the number of
-    consumers that have registered in ZooKeeper.
+    """What the broker found in ZooKeeper about a group. `native` is the number of consumers that
+    have registered in ZooKeeper.
 
     ids_version: the version of the children of the group's `ids` node; consumers register as
     children of this node. ids_writes: the version of the `ids` node itself; each consumer writes to
@@ -87,13 +88,13 @@ def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
 
 
 def delete_group(coordinator: Coordinator, group: str) -> None:
-    """Deletes a group with its offsets. Raises GroupInUse and GroupGone. The deletion can be
-    repeated.
+    """Deletes a group with its offsets. Raises GroupInUse and GroupGone. If the answer is lost, the
+    call can be repeated.
 
-    The transaction includes the node under which Skidway's own consumers register. So a consumer
-    that registers meanwhile either prevents the deletion or begins with an empty group. If a group
-    has too many nodes for one transaction, the broker deletes the group in several transactions.
-    Only the first of them includes that node.
+    The transaction also deletes the node under which Skidway's own consumers register. So if a
+    consumer registers at the same time, either the deletion fails, or the consumer begins with an
+    empty group. If a group has too many nodes for one transaction, the broker deletes the group in
+    several transactions. Only the first of them includes that node.
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -156,7 +157,7 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since it was read. Returns the number of deleted
     offsets. If an offset was committed or a member has joined since then, keeps that offset or
-    member, and keeps the group.
+    member, and does not delete the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -255,7 +256,7 @@ def in_use(group: str, count: int) -> GroupInUse:
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """The paths of a node and of all nodes below it, the deepest first."""
+    """The paths of a node and of all nodes below it, each node after its children."""
     found: list[str] = []
     level = [path]
     while level:

@@ -2,9 +2,9 @@
 
     limits          the limits of groups
     member          one member; chooses the protocol of a group's members
-    outcomes        what the state machine returns: answers, and requests to store the group
+    outcomes        what a group's state machine returns: answers, and requests to store the group
     record          a group as it is stored
-    roster          who is in a group
+    roster          the members of a group, and which of them is the leader
     admission       who may join a group
     join_window     how long a rebalance waits for members
     group           the state machine, without I/O and without a clock
@@ -23,8 +23,8 @@ the content of the nodes):
 
 * A generation is stored with its assignments before the first member gets its assignment. After a
   restart, the members of the last stored generation continue with heartbeats and commits, without a
-  new join. Members that were joining get UNKNOWN_MEMBER_ID and join again. So a generation never
-  has two assignments. A commit from an older generation of the group is refused.
+  new join. Members whose join was not finished get UNKNOWN_MEMBER_ID and join again. So a
+  generation never has two assignments. A commit from an older generation of the group is refused.
 * A commit is answered when its transaction is done. Offsets are stored in the same nodes as in
   Kafka 0.8, which Skidway's own consumers also use. So a group can change from stock clients to
   Skidway's own consumers, or back. After the change the group continues to read where it had

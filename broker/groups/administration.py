@@ -18,12 +18,12 @@ from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 
 DEAD = "Dead"
-"""Kafka's name for the state of a group that does not exist."""
+"""The state that Kafka shows for a group that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A group in a list."""
+    """A group, as ListGroups shows it."""
 
     group_id: str
     protocol_type: str
@@ -108,8 +108,8 @@ class GroupAdministration:
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                # After this, the next request for the group reads from ZooKeeper what is left after
-                # the deletion.
+                # From now on, the group is not in memory. The next request for it reads from
+                # ZooKeeper what the deletion has left.
                 self._groups.drop(group_id)
                 self._session.submit(work, done)
 
@@ -127,7 +127,7 @@ class GroupAdministration:
         partitions: Sequence[TopicPartition],
         reply: Callable[[Mapping[TopicPartition, ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Deletes offsets of topics to which no member subscribes."""
+        """Deletes those of the offsets that are of topics to which no member subscribes."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -213,7 +213,8 @@ def _described(group: Group) -> Described:
 
 
 def _subscribed(group: Group) -> frozenset[str] | None:
-    """The topics to which the members subscribe; None if the topics cannot be known."""
+    """The topics to which the members subscribe; None if this cannot be known, because the members
+    are no consumers, or a member's metadata cannot be read."""
     found: set[str] = set()
     for member in group.roster:
         if group.roster.protocol_type != subscription.CONSUMER:

@@ -71,7 +71,7 @@ class OffsetCache:
         self._make_room()
 
     def drop(self, group: str) -> None:
-        """Forgets a group."""
+        """Removes the offsets of a group from the cache."""
         self._bytes -= _weight(self._groups.pop(group, {}))
 
     def _make_room(self) -> None:

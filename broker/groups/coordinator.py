@@ -1,7 +1,8 @@
 """Handles the requests of members: join, sync, heartbeat, leave.
 
-One broker coordinates all groups. To spread the groups over several brokers, change
-`coordinator_of`.
+The cluster's controller coordinates all groups. A broker that is not the controller answers
+requests for groups with NOT_COORDINATOR. To spread the groups over several brokers, change
+`coordinator_of`, and what `HostedGroups` asks about it.
 """
 
 from __future__ import annotations
@@ -44,21 +45,28 @@ class Groups(HostedGroups):
         timers: Timers,
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
+        controller_id: Callable[[], int],
     ) -> None:
         """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
-        returns the id of the topic that has this name at the time of the call.
+        returns the id of the topic that has this name at the time of the call. controller_id: a
+        function that returns the id of the broker that is the cluster's controller at the time of
+        the call.
         """
-        super().__init__(limits, clock, timers, jobs, topic_id)
+        super().__init__(
+            limits, clock, timers, jobs, topic_id, lambda: controller_id() == broker_id
+        )
         self.offsets = GroupOffsets(self, topic_id)
-        self._broker_id = broker_id
+        self._controller_id = controller_id
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
-        """The id of the broker that coordinates a group. This is always the id of this broker."""
-        return self._broker_id
+        """The id of the broker that coordinates a group. This is always the controller, so all
+        brokers name the same one. After a change of the controller, brokers may name different
+        ones until each of them has read the change from ZooKeeper."""
+        return self._controller_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers when the next generation begins, or at once with an error.
+        """Answers a join when the group's next generation begins, or at once with an error.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has
@@ -88,7 +96,7 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
-        """Answers when there is an assignment, or at once with an error."""
+        """Answers a sync when the member's assignment is stored, or at once with an error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -102,7 +110,8 @@ class Groups(HostedGroups):
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, reply: Code
     ) -> None:
-        """Answers with an error code that tells the member what to do."""
+        """Answers a heartbeat with an error code, which tells the member whether it must join
+        again."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -120,7 +129,8 @@ class Groups(HostedGroups):
         members: Iterable[tuple[str, str | None]],
         reply: Callable[[list[ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Removes members. Answers with an error code for each (member id, instance id)."""
+        """Removes members. Answers with one error code for each of them; a member is given as
+        (member id, instance id)."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

@@ -58,14 +58,16 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        self._storing: int | None = None  # the number of the `Store` that is not done yet
+        # the number of the last `Store`, until the caller has done it
+        self._storing: int | None = None
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
     # requests of members
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
-        """A member asks to be in the next generation."""
+        """A member asks to be in the next generation. The answer, for `token`, comes in
+        `outputs`."""
         error = admission.refusal(joining, self.roster, self._limits)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             self.roster.given.pop(joining.member_id, None)
@@ -78,8 +80,8 @@ class Group:
         self._complete_if_joined(now)
 
     def sync(self, now: float, syncing: Syncing, token: Token) -> None:
-        """A member asks for its assignment. The leader's request contains the assignments of all
-        members."""
+        """A member asks for its assignment. The answer, for `token`, comes in `outputs`. The
+        leader's request contains the assignments of all members."""
         member_id = syncing.member_id
         error = self._refusal(member_id, syncing.instance_id, syncing.generation)
         if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):
@@ -105,8 +107,8 @@ class Group:
     def heartbeat(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """A member has sent a heartbeat. Returns the error code that tells the member what to
-        do."""
+        """A member has sent a heartbeat. Returns the error code, which tells the member whether it
+        must join again."""
         error = self._refusal(member_id, instance_id, generation)
         if error is not None:
             return error
@@ -132,7 +134,7 @@ class Group:
     def commit_refusal(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode | None:
-        """Why a commit is refused; None if it may be stored."""
+        """The error with which a commit is refused; None if its offsets may be stored."""
         if generation < 0 and self.state is GroupState.EMPTY:
             return None  # the consumer has joined no group, and only commits offsets
         if generation < 0 and not member_id and instance_id is None:
@@ -263,7 +265,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the answer to the member's last join was lost
+            self._renew(now, member)  # the member has joined already, but has not got the answer
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -310,8 +312,8 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # The member keeps its assignment. Even if the member was the leader, the answer does
-            # not name it as the leader, because a leader would make new assignments.
+            # The member keeps its assignment. Even if it was the leader, the answer does not tell
+            # it so, because a client that knows that it is the leader would make new assignments.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
@@ -321,8 +323,8 @@ class Group:
     # rebalancing
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
-        """Begins a rebalance if none is being prepared. Answers waiting SyncGroup requests with
-        `error`."""
+        """Begins to prepare a rebalance, unless the group does so already. Answers waiting
+        SyncGroup requests with `error`."""
         if self.state is GroupState.PREPARING:
             return
         was_empty, self.state = self.state is GroupState.EMPTY, GroupState.PREPARING

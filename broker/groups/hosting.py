@@ -43,7 +43,7 @@ Use = Callable[[Group | ErrorCode], None]
 
 @dataclass(slots=True)
 class Hosted:
-    """A group in memory."""
+    """A group in memory, with what the broker needs to store and forget it."""
 
     group: Group
     used_at: float
@@ -78,10 +78,13 @@ class HostedGroups:
         timers: Timers,
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
+        is_coordinator: Callable[[], bool],
     ) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call.
+        this name at the time of the call. is_coordinator: whether this broker coordinates the
+        cluster's groups at the time of the call.
         """
+        self.is_coordinator = is_coordinator
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)
@@ -104,12 +107,15 @@ class HostedGroups:
 
     def use(self, group_id: str, then: Use) -> None:
         """Calls `then` with the group or with an error: at once if the group is in memory,
-        otherwise when the group has been read.
+        otherwise when the group has been read. If another broker coordinates the groups, the error
+        is NOT_COORDINATOR, and clients look for the coordinator again.
         """
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
         elif self._stopping:
             then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif not self.is_coordinator():
+            then(ErrorCode.NOT_COORDINATOR)
         elif (hosted := self.hosted.get(group_id)) is not None:
             hosted.used_at = self.clock.monotonic()
             then(hosted.group)
@@ -123,11 +129,13 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called at intervals. Looks at the groups without members. If the record of such a group
-        in ZooKeeper is out of date, stores the group. If such a group was not used for a while,
-        forgets it.
+        """Called at intervals. Looks at the groups without members. If ZooKeeper has an old record
+        of such a group, stores the group. If no request has used it for a while, removes it from
+        memory.
         """
         now = self.clock.monotonic()
+        if not self.is_coordinator():
+            return
         for group_id, hosted in list(self.hosted.items()):
             group = hosted.group
             if group.state is not GroupState.EMPTY or group.roster.given:
@@ -144,12 +152,23 @@ class HostedGroups:
         if hosted is not None and hosted.timer is not None:
             self._timers.cancel(hosted.timer)
 
+    def follow_coordinator(self) -> None:
+        """Called when the cluster's controller may have changed. If another broker coordinates the
+        groups now, sends the members to it: answers their waiting requests with NOT_COORDINATOR,
+        and removes the groups from memory. The other broker reads the stored generations."""
+        if self.hosted and not self.is_coordinator():
+            _log.info("groups_handed_over", groups=len(self.hosted))
+            self._drop_all(ErrorCode.NOT_COORDINATOR)
+
     def close(self) -> None:
         """Called when the broker stops. Answers every waiting request with an error."""
         self._stopping = True
         self.jobs.close(SkidwayError("the broker stops"))
+        self._drop_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _drop_all(self, error: ErrorCode) -> None:
         for hosted in list(self.hosted.values()):
-            hosted.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            hosted.group.close(error)
             self._answer(hosted.group)
         for group_id in list(self.hosted):
             self.drop(group_id)
@@ -160,12 +179,14 @@ class HostedGroups:
         outcome: Group | ErrorCode
         if isinstance(found, SkidwayError):
             outcome = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        elif not self.is_coordinator():
+            outcome = ErrorCode.NOT_COORDINATOR
         else:
             outcome = self._host(group_id, found)
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier `then` has dropped the group, so it must be read again
+            else:  # an earlier one of these calls has dropped the group, so it must be read again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -184,8 +205,8 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            # If the stored record lacks members, the broker must replace the record when the group
-            # is empty.
+            # If the stored record lacks members because it would have been too large, the broker
+            # must store the group again when it is empty.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
@@ -207,8 +228,13 @@ class HostedGroups:
         for output in outputs:
             if isinstance(output, Answer):
                 cast(Callable[[Joined | Synced], None], output.token)(output.content)
-            elif not self._stopping and (hosted := self.hosted.get(group.group_id)) is not None:
+            elif self._may_store() and (hosted := self.hosted.get(group.group_id)) is not None:
                 self._store(hosted, output.number)
+
+    def _may_store(self) -> bool:
+        """Whether this broker may write groups: a former coordinator must not overwrite what the
+        present coordinator has stored."""
+        return not self._stopping and self.is_coordinator()
 
     def _store(self, hosted: Hosted, number: int | None) -> None:
         group = hosted.group

@@ -1,9 +1,11 @@
 """Gathers the groups' reads and writes for ZooKeeper into jobs, and runs one job at a time.
 
-All requests that arrive while a job is running become part of the next job. So if a thousand groups
-commit at once, this costs only a few transactions. If an older offset of the same group and
-partition still waits, a newer offset replaces it. There are at least `PACE_S` seconds between the
-beginnings of two jobs. When ZooKeeper has answered a job, the queue calls the job's callbacks.
+A job is a list of reads and writes, which the session's thread carries out. All reads and writes
+that are requested while a job is running become part of the next job. So if a thousand groups
+commit at once, this costs only a few transactions. If an offset is committed while an older offset
+of the same group and partition still waits for a job, only the newer one is written. There are at
+least `PACE_S` seconds between the beginnings of two jobs. When ZooKeeper has answered a job, the
+queue calls the job's callbacks.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ class Submit(Protocol):
 
 @dataclass(slots=True)
 class _Gathered:
-    """The work that is gathered for one job, with the callbacks for its results."""
+    """The reads and writes that are gathered for the next job, with the callbacks for their
+    results."""
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)

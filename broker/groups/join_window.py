@@ -3,8 +3,8 @@ present time as an argument.
 
 A group with members waits until all members have joined, but not longer than the longest of the
 members' rebalance timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for
-more members. If new members have arrived in that time, the group waits again, just as long. All
-these delays together are not longer than the longest rebalance timeout.
+more members. If new members have arrived in that time, the group waits again, for the same time.
+All this waiting together is not longer than the longest rebalance timeout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class JoinWindow:
     def __init__(self, initial_delay_s: float) -> None:
         self.until = 0.0
         self.is_delaying = False
-        """Whether the group waits for new members even if all known members have joined."""
+        """Whether the group waits for further members although all known members have joined,
+        because it was empty before."""
         self._delay_s = initial_delay_s
         self._left_s = 0.0
         self._newcomers = False

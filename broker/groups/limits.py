@@ -10,13 +10,13 @@ also has at most this many bytes.
 """
 
 GROUP_BYTES_MAX = 8 << 20
-"""When a member joins, all members of the group together may have at most this many bytes. With the
-assignments that the leader sends later, the members may have twice as many bytes.
+"""When a member joins, all members of the group together may have at most this many bytes. Together
+with the assignments, which the leader sends later, the members may have twice as many bytes.
 """
 
 GROUPS_MAX = 20_000
-"""At most this many groups are in memory. A group without members is soon forgotten, and is read
-again at the next request for it.
+"""At most this many groups are in memory. A group without members is soon removed from memory, and
+is read again at the next request for it.
 """
 
 NEW_MEMBER_JOIN_TIMEOUT_S = 300.0

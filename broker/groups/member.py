@@ -21,8 +21,9 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """A JoinGroup request, with timeouts in seconds. `known_id_needed`: whether a new member gets
-    an id first, and has to join again with this id (KIP-394).
+    """What a JoinGroup request contains, with timeouts in seconds. `known_id_needed`: whether a new
+    member must join twice (KIP-394): the answer to its first join is its id, with which it joins
+    again.
     """
 
     member_id: str = ""
@@ -49,8 +50,8 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Syncing:
-    """A SyncGroup request. Protocol type and name are None if the request's version does not have
-    them.
+    """What a SyncGroup request contains. Protocol type and name are None if the request's version
+    does not have them.
     """
 
     member_id: str
@@ -100,7 +101,7 @@ class Member:
         return said + words + len(self.assignment)
 
     def metadata(self, protocol: str | None) -> bytes:
-        """The member's metadata for a protocol."""
+        """The member's metadata for a protocol; empty if it does not support the protocol."""
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:

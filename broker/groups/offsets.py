@@ -62,7 +62,7 @@ class GroupOffsets:
         self._groups.use(group_id, then)
 
     def fetch(self, group_id: str, reply: Callable[[Offsets | ErrorCode], None]) -> None:
-        """Answers with all offsets of a group."""
+        """Answers with all offsets that a group has committed, or with an error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

@@ -12,7 +12,7 @@ from skidway.kafka.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ToldMember:
-    """A member as it is shown to the group's leader."""
+    """A member, as the answer to the leader's join describes it."""
 
     member_id: str
     instance_id: str | None
@@ -21,7 +21,7 @@ class ToldMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The answer to a join."""
+    """The answer to a JoinGroup request."""
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = -1
@@ -34,7 +34,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """The answer to a sync."""
+    """The answer to a SyncGroup request."""
 
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str | None = None

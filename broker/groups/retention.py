@@ -4,7 +4,7 @@ The time counts from the moment at which the group last had members, or from the
 offset, whichever is later. If a topic's `retention.hold` lists a group, the group's offsets of that
 topic are kept at least for as long as the group may hold segments back. Consumers that coordinate
 through ZooKeeper also count as members. If the registrations of these consumers have changed since
-the last look at the group, the time begins again.
+the broker last looked at the group, the time begins anew.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = log.get(__name__)
 
 
 class Fate(Enum):
-    """What becomes of a group.
+    """What is done with a group.
 
     KEPT: nothing is done.
     MARKED: the group's record is changed, so that it says that the group is empty.
@@ -51,8 +51,8 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is done with a group. record: the record that marks the group as empty. expired: the
-    offsets to delete.
+    """The decision about a group. record: for MARKED, the record that marks the group as empty.
+    expired: the offsets to delete.
     """
 
     fate: Fate
@@ -105,9 +105,9 @@ class OffsetRetention:
         self._looking = False
 
     def look(self) -> None:
-        """Looks at every group. Does nothing if the previous call is not done yet, or if ZooKeeper
-        cannot be reached."""
-        if not self._looking:
+        """Looks at every group. Does nothing if the previous call is not done yet, if ZooKeeper
+        cannot be reached, or if another broker coordinates the groups."""
+        if not self._looking and self._groups.is_coordinator():
             self._looking = True
             self._session.submit(_names, self._listed)
 
@@ -116,7 +116,8 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        # `_looking` is reset first, because the code below may raise an exception.
+        # `_looking` is reset before the code below, which may raise an exception, so that later
+        # calls look again.
         groups, self._looking = self._groups, False
         while self._left:
             group = self._left.pop()
@@ -171,7 +172,7 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Carries out a verdict. Deletes nothing that was changed after the group was looked at."""
+    """Carries out a verdict. Deletes nothing that has changed since `looked` was read."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

@@ -1,5 +1,5 @@
-"""Who is in a group: its members, their instance ids, the leader, and the ids that were given to
-clients that have not joined yet.
+"""Who is in a group: its members, their instance ids, the leader, and the clients that were given a
+member id and have not joined with it yet.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Roster:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether all members, and all clients that got an id, have joined the next generation."""
+        """Whether all members, and all clients in `given`, have joined the next generation."""
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
-        """The member id that belongs to an instance id."""
+        """The id of the member with an instance id; None if there is no such member."""
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
@@ -63,16 +63,17 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Returns an error if no member has these ids. Otherwise returns None, and the member is no
-        longer `unheard`.
+        """Returns the error for a request with these ids if no member has them. Otherwise returns
+        None, and removes the member from `unheard`, because it has sent a request.
         """
         if instance_id is not None:
             current = self._static.get(instance_id)
             if current is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
-                # After a restart, the stored member id may be older than the request's member id.
-                # So the request is fenced only if the stored member has sent a request since then.
+                # After a restart of the broker, a static member's stored id may be older than the
+                # id in the request. So the request is refused as fenced only if the member with the
+                # stored id has sent a request since the restart.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:

@@ -18,16 +18,17 @@ lost and that two brokers never serve the partition at the same time:
                 which fails if the assignment or the state has changed meanwhile. Then the command
                 renames the directory to `<topic>-<partition>` again and removes the waybill
 
-After a crash between any two of these steps, either the old broker serves the partition, or no
-broker serves it. In the second case, the operator runs the interrupted step again and completes the
-move. Only one copy can be taken over: the first take-over raises the leader epoch, and later
-take-overs refuse every other copy. With `take-over`, the old broker may also take its own directory
-back. The directory on the old broker's host remains until somebody removes it.
+After a crash during any of these steps, either the old broker serves the partition, or no broker
+serves it. In the second case, the operator runs the interrupted step again and completes the move.
+Only one copy can be taken over: the first take-over raises the leader epoch, and later take-overs
+refuse every other copy. With `take-over`, the old broker may also take its own directory back. The
+renamed directory on the old broker's host remains until somebody removes it.
 
     waybill              writes, reads and compares the list of the files of a moved partition
     hand_over            what the old broker's host does
     take_over            what the new broker's host does
     cli                  `skidway broker hand-over|take-over`
 
-The commands cannot move a partition while it is served, or a partition with several replicas.
+The commands can move neither a partition that a running broker serves, nor a partition with several
+replicas.
 """

@@ -1,5 +1,5 @@
 """The part of a move that runs on the old broker's host: turns a partition of the old broker into a
-directory that can be moved.
+directory that can be moved. The directory then contains a waybill, which is a list of its files.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class HandOver:
         """Hands a partition over. Returns the directory to copy, and its waybill (the list of its
         files). May be called again after a success or a failure.
 
-        Raises StateRefused if this broker may not hand the partition over. Also raises DamagedLog,
-        StorageFailed and SkidwayError.
+        Raises StateRefused if this broker may not hand the partition over, for example because
+        another broker leads it. Also raises DamagedLog, StorageFailed and SkidwayError.
         """
         home, path, moved = self._find(partition)
         if not path.exists():

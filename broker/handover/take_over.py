@@ -1,5 +1,5 @@
 """The part of a move that runs on the new broker's host: turns a copied directory into a partition
-of the new broker.
+of the new broker. The directory contains a waybill, which is a list of its files.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class TakeOver:
         )
 
     def _epoch_since(self, bill: Waybill) -> int:
-        """The leader epoch in which this broker leads a partition that it has taken over. Raises
-        StateRefused if the broker does not lead the partition.
+        """The leader epoch in which this broker leads a partition that it has taken over before.
+        Raises StateRefused if another broker leads the partition by now.
         """
         assigned = reassignment.read(self._coordinator, bill.partition)
         now = assigned.state
@@ -134,7 +134,7 @@ class TakeOver:
                 f"the topic of {bill.partition} was deleted and recreated since the hand-over"
             )
         if (now.leader, now.leader_epoch) == (wanted.leader, wanted.leader_epoch):
-            return wanted.leader_epoch  # an earlier take-over has already written this state
+            return wanted.leader_epoch  # an earlier, interrupted run has already written this state
         if (now.leader, now.leader_epoch) != (bill.broker_id, bill.leader_epoch):
             raise StateRefused(
                 f"{bill.partition} is led by broker {now.leader} in leader epoch "
@@ -146,7 +146,8 @@ class TakeOver:
 
 
 def _finish(home: LogDirectory, target: Path) -> None:
-    """Makes the rename durable and removes the waybill. Raises OSError."""
+    """Makes the rename of the partition's directory durable, and then removes the waybill. Raises
+    OSError."""
     fsync_directory(home.path)
     (target / waybill.FILE).unlink()
     fsync_directory(target)

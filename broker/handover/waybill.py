@@ -107,8 +107,8 @@ def read(directory: Path) -> Waybill | None:
 
 
 def receive(directory: Path, waybill: Waybill) -> None:
-    """Compares every file with the waybill, restores the modification time of the file, and makes
-    the file durable.
+    """Compares every file in the directory with the waybill, gives it the modification time that
+    the waybill names, and makes it durable.
 
     Raises StateRefused for the first file that differs from the waybill. Also raises OSError.
     """

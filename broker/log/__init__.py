@@ -26,14 +26,14 @@ Kafka: Kafka's file for the same purpose, `.snapshot`, has no field for the chec
 producer's last five batches.
 
 An *offset* counts records, and a *position* counts bytes in one segment's file. A `LogPosition` has
-both. Every read and write has its position as an argument; no code relies on a file's current
-offset.
+both. Every read and write of a file names its position; no code relies on the current offset that
+the kernel keeps for a descriptor.
 
 Layers, each of which imports only layers above it in this list::
 
     names            the names of all files and directories
     descriptors      how many segments are open at a time
-    files            descriptors that stay open until their last reader is done; errors of the disk
+    files            open files, which stay open until their last reader is done; errors of the disk
     scan             reads and checks the batches of a file one by one
     sparse_file      a file of entries in ascending order; the newest entries are still in memory
     offset_index     sparse: offset of a batch's last record -> position of the batch
@@ -47,12 +47,12 @@ Layers, each of which imports only layers above it in this list::
     undo             remembers a log's state before appends, and restores it if their write fails
     partition_log    segments in order: append, write, roll, flush, delete
     timestamps       from an event time to an offset
-    opening          the arguments for opening a log, and what the broker did and found when it
-                     opened the log
+    opening          the arguments for opening a log, and the report of what the broker did and
+                     found when it opened the log
     state_recovery   reads producers and leader epochs from files
     recovery         makes a PartitionLog from files, after a stop of any kind
     retention        decides which segments have expired (pure functions)
-    retention_clock  the clock for deletion by age, which never jumps forward
+    retention_clock  the clock for deletion by age; unlike the wall clock, it never jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk
     log_directory    one of log.dirs: its lock, its small files, and whether it is in use or offline
@@ -69,12 +69,13 @@ when a request waits for the flush, or after `flush.messages` or `flush.ms`. Bef
 the broker notes the written offset: the fsync makes all records below this offset durable. The
 flush includes every file that was written since the last flush. If a file was created or renamed,
 the flush also includes its directory. Consumers get only flushed records, so a crash never removes
-a record that a consumer got. A failed fsync takes the whole log directory offline: the kernel may
-have dropped the pages, so a second fsync could succeed although the data is not on disk.
+a record that a consumer got. A failed fsync takes the whole log directory offline: after a failed
+fsync, the kernel may have dropped the unwritten pages, so a second fsync could succeed although the
+data is not on disk.
 
-Here "time" always means append time. The time of appends decides when the broker rolls a segment,
-when a segment expires, and when the broker forgets a producer. For none of these decisions does the
-broker use the event times of records. So records with event times of ten years ago count as new
-when they are appended. The append time of a closed segment is the modification time of its file.
-The time of the first append to an active segment is in its `.producers` file.
+For the following decisions, "time" is the time of the append: when the broker rolls (closes) a
+segment, when a segment expires, and when the broker forgets a producer. The broker does not use the
+event times of records for them. So records with event times of ten years ago count as new when they
+are appended. The append time of a closed segment is the modification time of its file. The time of
+the first append to an active segment is in its `.producers` file.
 """

@@ -1,9 +1,9 @@
-"""Writes the checkpoints of all log directories in the background, in rounds that run one after the
-other.
+"""Writes the checkpoints of all log directories in the background. One round writes those of every
+directory; rounds run one after the other.
 
 A round writes the offsets that are current when it begins. If a caller asks for checkpoints while a
 round is running, that round may write older offsets than the caller wants. So a second round
-follows. The caller's `done` is called after the second round.
+follows, and the caller's `done` is called after the second round.
 """
 
 from __future__ import annotations

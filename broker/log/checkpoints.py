@@ -7,10 +7,10 @@ The formats are Kafka's. A checkpoint file looks like this::
     hdfs-logs 0 1200            topic, partition, offset
     hdfs-logs 1 1187
 
-All these files are written atomically. A checkpoint only saves work, so a damaged checkpoint is
-treated as empty: without a recovery point, the broker reads the whole log again. meta.properties
-says to which broker the data belongs, and partition.metadata says to which topic. So the broker
-refuses these two files if they are damaged.
+All these files are written atomically. A checkpoint only saves the broker work at its start, so a
+damaged checkpoint is treated as empty: without a recovery point, the broker reads the whole log
+again. meta.properties says to which broker the data belongs, and partition.metadata says to which
+topic. So the broker refuses these two files if they are damaged.
 """
 
 from __future__ import annotations

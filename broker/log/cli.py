@@ -72,7 +72,7 @@ class _Findings:
     end: int = 0
 
     def note(self, batch: DumpedBatch) -> None:
-        """Adds a batch."""
+        """Adds the faults of a batch, the gap before it, and its offsets."""
         header = batch.header
         if not batch.crc_ok:
             self.faults.append(f"{batch.path.name}: the CRC at position {batch.position} is wrong")

@@ -57,7 +57,8 @@ class LogConfig:
 
     @property
     def bounds_timestamps(self) -> bool:
-        """Whether this topic limits how far event times may differ from the clock."""
+        """Whether the topic has a limit for how far the event times of records may differ from the
+        broker's clock."""
         return not self.append_time and (
             self.timestamp_before_max_ms != FOREVER_MS or self.timestamp_after_max_ms != FOREVER_MS
         )

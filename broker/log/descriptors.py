@@ -40,8 +40,8 @@ class OpenSegments:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """Notes that a holder has opened its file. If too many files are open, the holder that was
-        opened first drops its descriptor."""
+        """Notes that a holder has opened its file. If too many files are open now, makes the holder
+        whose file was opened first drop its descriptor."""
         self._holders[holder] = None
         while len(self._holders) > self.limit:
             oldest = next(iter(self._holders))
@@ -54,7 +54,7 @@ class OpenSegments:
 
 
 def segments_max() -> int:
-    """How many segments may be open under this process's limit of descriptors."""
+    """How many segments may be open, as computed from this process's limit of descriptors."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(limit // _SHARE, 1) if limit != resource.RLIM_INFINITY else 1 << 20
 

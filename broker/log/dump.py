@@ -95,8 +95,8 @@ def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
 
 
 def records(batch: DumpedBatch) -> list[DumpedRecord]:
-    """The records of a batch. Raises CorruptBatch if the records cannot be decoded. Also raises
-    OSError.
+    """The records of a batch, read from its file. Raises CorruptBatch if the records cannot be
+    decoded, and OSError if the file cannot be read.
     """
     header = batch.header
     file = OpenFile(batch.path, os.O_RDONLY)

@@ -1,4 +1,5 @@
-"""Carries out what retention decides: takes segments out of their logs, and forgets producers."""
+"""Carries out what retention decides: takes expired segments out of their logs, and forgets
+producers that have appended nothing for long."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tupl
 def expire(
     logs: Iterable[PartitionLog], now_ms: int, held_from: HeldFrom, producer_expiration_ms: int
 ) -> Expiration:
-    """Applies retention and forgets old producers."""
+    """Takes the expired segments out of the logs, and forgets producers whose last append is too
+    old."""
     found = Expiration()
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)
@@ -68,8 +70,8 @@ def expire(
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                # A later search deletes the old segment. By then, the directory entry of the new
-                # segment is durable.
+                # The expired active segment is only closed now. A later search deletes it. By then,
+                # the directory entry of the new segment is durable.
                 each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)

@@ -21,7 +21,7 @@ failed, and continues to use the log directory.
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
 )
-"""Errors that affect the whole disk, and not only one file on it."""
+"""Errors that show that the whole disk has failed, and not only one file on it."""
 
 
 class StorageFailed(SkidwayError):
@@ -47,7 +47,7 @@ class StorageFailed(SkidwayError):
 
 
 class DamagedLog(SkidwayError):
-    """A log contains bytes that the broker has not written. The broker must not serve the log's
+    """A log contains bytes that the broker cannot have written. The broker must not serve the log's
     partition."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:

@@ -35,7 +35,8 @@ class WorkOutcome:
 
 
 class NothingSynced(OSError):
-    """A flush could not begin. The data that it should sync is still in the page cache."""
+    """A flush failed before its first fsync. The data that it should have made durable is still in
+    the page cache, so the flush can be repeated."""
 
 
 class DiskWorker(Protocol):
@@ -49,8 +50,7 @@ class DiskWorker(Protocol):
 
 
 class Flusher:
-    """Starts its threads when it is created. `close` ends the threads after all submitted work is
-    done."""
+    """A `DiskWorker` with several threads, which run from its creation until `close`."""
 
     def __init__(self, post: Post, *, threads: int) -> None:
         self._post = post
@@ -120,7 +120,7 @@ def _sync_path(path: str) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # the index has no entries, or its segment has expired meanwhile
+        return  # there is no such file: the index has no entries, or its segment has expired
     try:
         os.fdatasync(descriptor)
     finally:

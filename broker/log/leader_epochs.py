@@ -73,10 +73,11 @@ class LeaderEpochs:
         return tuple(self._entries)
 
     def begin(self, epoch: int, offset: int) -> None:
-        """Notes the first record of an epoch that is higher than the latest."""
+        """Adds an entry for an epoch that is higher than `latest`. offset: that of the epoch's
+        first record."""
         assert epoch > self.latest
-        # Entries with this offset or a higher offset belong to epochs whose records were all
-        # removed.
+        # An entry at this offset or above belongs to an epoch whose records were all removed from
+        # the log.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))
@@ -109,13 +110,13 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # If the given epoch is before the first entry, the given epoch itself is returned with its
-        # end, as in Kafka.
+        # If the given epoch is lower than every entry, the answer names the given epoch itself, and
+        # the offset at which the first entry begins, as in Kafka.
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 
     def encode(self) -> bytes:
-        """The content of the file."""
+        """The content of the file `leader-epoch-checkpoint` with these entries."""
         lines = [_VERSION, str(len(self._entries))]
         lines += [f"{epoch} {offset}" for epoch, offset in self._entries]
         return ("\n".join(lines) + "\n").encode()

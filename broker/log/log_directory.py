@@ -33,9 +33,9 @@ class LogDirectory:
     """One log directory, with the offsets of its last checkpoint. Until the broker writes its first
     checkpoint, these offsets are those in the directory's checkpoint files.
 
-    offline: why the directory is not in use; None while it is in use. full: which operation failed
-    because the volume had no space; None after a later operation has written something. noted: the
-    partitions that may have an entry in the checkpoint files.
+    offline: why the directory is not in use; None while it is in use. full: the operation that
+    failed because the volume had no space, in words for people; None if something was written since
+    then. noted: the partitions that may have an entry in the checkpoint files.
     """
 
     path: Path
@@ -49,8 +49,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Takes the lock. Reads meta.properties, the checkpoint files and the file that marks a
-        clean stop. Raises SkidwayError and OSError.
+        """Locks the directory. Reads meta.properties, the checkpoint files and the file that marks
+        a clean stop. Raises SkidwayError and OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
@@ -105,7 +105,7 @@ class LogDirectory:
         return status.f_bavail * status.f_frsize
 
     def go_offline(self, reason: str) -> None:
-        """Takes the directory out of use."""
+        """Takes the directory out of use. reason: for people."""
         self.offline = reason
         _log.error("log_directory_offline", directory=str(self.path), reason=reason)
 
@@ -113,8 +113,8 @@ class LogDirectory:
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
     """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
     directory can be used. Raises StateRefused if another process uses a directory, or if the
-    meta.properties of a directory is damaged. The cause of these two errors is an operator's
-    mistake and not a failed disk.
+    meta.properties of a directory is damaged. In both cases of StateRefused the broker does not
+    start, because the cause is an operator's mistake and not a failed disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None
@@ -140,7 +140,8 @@ def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
 
 
 def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None:
-    """Writes both checkpoint files. Raises OSError."""
+    """Writes both checkpoint files of a directory: the recovery points, and the log start offsets.
+    Raises OSError."""
     checkpoints.write_offsets(directory / names.LOG_START_OFFSETS, starts)
     checkpoints.write_offsets(directory / names.RECOVERY_POINTS, points)
 

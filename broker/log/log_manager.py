@@ -84,8 +84,8 @@ class LogManager:
         """The partitions whose logs the broker had to read again because the last stop was not
         clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
-        """The LogManager calls this function when it notices a failure. If the failure is lasting,
-        the function must call `fail`.
+        """The LogManager calls this function when it notices a failure. If the failure does not
+        pass by itself (see `StorageFailed.is_passing`), the function must call `fail`.
         """
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
@@ -115,18 +115,19 @@ class LogManager:
         raise SkidwayError(f"no log directory can be used: {reasons}")
 
     def offline_words(self) -> str:
-        """The end of a sentence that says which directories are offline; empty if no directory is
-        offline."""
+        """The end of a sentence for people, which says which directories are offline; empty if none
+        is offline."""
         offline = [str(each.path) for each in self.directories if each.offline is not None]
         return f" (offline: {', '.join(offline)})" if offline else ""
 
     def home_of(self, partition: TopicPartition) -> LogDirectory | None:
-        """The log directory of a partition."""
+        """The log directory that contains the log of a partition; None if this broker has no such
+        log."""
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories, and removes the remaining directories of deleted
-        partitions.
+        """Finds the partitions' directories. Also removes directories of deleted partitions, whose
+        removal was interrupted.
 
         The result contains a partition twice if its topic was recreated while a log directory was
         offline.
@@ -225,9 +226,9 @@ class LogManager:
     def create(
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
-        """Creates empty logs in the background, and adds them. If one log cannot be created,
-        creates none of them. Puts each log into the directory with the fewest partitions. `done` is
-        called on the loop.
+        """Creates empty logs in the background, and adds them to this object. If one of them cannot
+        be created, creates none. Puts each log into the directory with the fewest partitions.
+        `done` is called on the loop.
         """
         homes = self._place(wanted)
         if homes is None:
@@ -300,13 +301,14 @@ class LogManager:
             _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
-        """Takes a partition out of service because of damage in its log."""
+        """Stops a partition, because its log is damaged: from now on the broker does not serve
+        it."""
         self.logs.pop(partition, None)
         self.stopped = {**self.stopped, partition: reason}
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes a log directory offline because of a failure in it. Stops and returns the
+        """Takes the log directory offline in which the failure happened. Stops and returns the
         directory's partitions.
         """
         home = self.directory_of(failure.path)
@@ -364,7 +366,8 @@ class LogManager:
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
-        """Applies retention and forgets old producers."""
+        """Takes the expired segments out of the logs, and forgets producers whose last append is
+        too old."""
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
@@ -381,7 +384,8 @@ class LogManager:
         """Writes both checkpoint files of every directory in the background.
 
         Afterwards, `done` is called on the loop with the directories whose checkpoint files could
-        not be written. In the other directories, the current offsets are durable.
+        not be written. In the other directories, the checkpoint files have the offsets that were
+        current at the call, or newer ones.
         """
         self._checkpoints.write(self._contents, done)
 
@@ -406,8 +410,9 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """The last step of a clean stop. The caller must have flushed everything, and the worker
-        must be done. Never raises an exception.
+        """The last step of a clean stop: closes the logs, and writes the files that make the next
+        start quick. The caller must have flushed everything, and the worker must be done. Never
+        raises an exception.
         """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
@@ -434,7 +439,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # The checkpoint of a stopped partition does not change.
+        # For a stopped partition, the file keeps the offset that it had.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
@@ -471,7 +476,8 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # not before mkdir: a failure must not remove another log's directory
+            # only after mkdir: if mkdir fails, `path` is another log's directory, which must stay
+            made.append(path)
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

@@ -87,7 +87,7 @@ def leaving_directory(partition: TopicPartition, suffix: str) -> str:
 
 
 def is_deleted_directory(directory: str) -> bool:
-    """Whether a directory of this name waits for its removal."""
+    """Whether a directory of this name belongs to a deleted partition and is to be removed."""
     match = _LEAVING.fullmatch(directory)
     return match is not None and match[1] == DELETED_DIRECTORY
 

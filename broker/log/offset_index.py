@@ -5,8 +5,8 @@
 The relative offset is the offset of a batch's last record minus the segment's base offset. The
 position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. The
 index has one entry for every `index.interval.bytes` of log. A search for an offset begins at the
-last entry whose offset is not above the wanted offset. The wanted offset is in the batch of this
-entry or a few batches later.
+last entry whose offset is not above the wanted offset. The wanted offset is in the batch to which
+this entry points, or a few batches later.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:
-        """(last offset, position) of the last indexed batch that begins at or before a position."""
+        """(last offset, position) of the last batch in the index that begins at a position or
+        before it."""
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
@@ -79,7 +80,7 @@ class OffsetIndex:
         self._entries.save(sync=sync)
 
     def clear(self) -> None:
-        """Drops every entry. Raises OSError."""
+        """Deletes every entry, in memory and in the file. Raises OSError."""
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:

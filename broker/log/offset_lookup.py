@@ -61,8 +61,8 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes between an offset and a later end. If there are more than `enough`
-        bytes, the method may stop counting and return any number above `enough`.
+        """The number of bytes from an offset up to the position `end`. If there are more than
+        `enough` bytes, the method may stop counting and return any number above `enough`.
         """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
@@ -92,8 +92,8 @@ class OffsetLookup:
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # The remembered place may be the end of a closed segment. Then the offset is in a gap:
-        # `segment.find` finds no batch, and the next segment is used.
+        # The remembered place may be the end of a segment that was closed since then. If the offset
+        # is now in the gap after it, `segment.find` finds no batch, and the next segment is used.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]
@@ -111,7 +111,8 @@ class OffsetLookup:
 def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
-    """Finds the end of the last batch that ends within `max_bytes`. Uses the index if possible."""
+    """Finds the position after the last batch that ends within `max_bytes`. Reads the batches'
+    headers only where the index does not help."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

@@ -30,8 +30,9 @@ class Opening:
     """The first offset of a log that has no segment yet."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets. If
-        `config.gaps` is not None, the log may lack only the offsets in `config.gaps`.
+        """Whether the offsets [first, end) may be missing from the log without damage. Only a
+        mirror's log may lack offsets. If `config.gaps` is not None, the log may lack only the
+        offsets in `config.gaps`.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 

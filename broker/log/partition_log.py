@@ -53,7 +53,7 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The files to fsync. Afterwards, the log is durable up to `end`."""
+    """The files to fsync. When all of them are synced, the log is durable up to `end`."""
 
     files: tuple[OpenFile, ...]
     indexes: tuple[Path, ...]
@@ -193,8 +193,8 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """The number of bytes between an offset and an end, for a fetch that waits. If there are
-        more than `enough` bytes, the method may return any number above `enough`.
+        """The number of bytes from an offset up to the position `end`, for a fetch that waits. If
+        there are more than `enough` bytes, the method may return any number above `enough`.
         """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
@@ -263,7 +263,8 @@ class PartitionLog:
         self._lookup.forget_below(offset)
 
     def save_producers(self, offset: int, first_append_ms: int) -> None:
-        """Writes the snapshot of the producers before an offset. Raises OSError."""
+        """Writes the `.producers` file for an offset: the state of the producers before it, and the
+        time of the first append at it. Raises OSError."""
         path = self.directory / names.segment_file(offset, names.PRODUCERS)
         temporary = path.with_name(path.name + ".tmp")
         temporary.write_bytes(encode_snapshot(self.producers, first_append_ms))
@@ -310,8 +311,8 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment at `base_offset`. `base_offset` is the log end, or in a
-        mirror the offset after a gap.
+        """Begins a new active segment at `base_offset`. This is the log end, or in a mirror's log
+        the offset after missing offsets (a gap).
         """
         try:
             if self._pending:
@@ -328,7 +329,8 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        self._unflushed.append(old)  # flush its indexes, even if its records are flushed
+        # the next flush must include its indexes, even if its records are flushed
+        self._unflushed.append(old)
         self.segments.append(new)
         self._index_full = False
         self._index_room = 0
@@ -370,8 +372,8 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets the appends since the last write. `file` is None if the file could not be opened.
-        In this case, no byte of these appends was written.
+        """Forgets the appends since the last write. `file`: the segment's file; None if it could
+        not be opened, so that no byte of these appends was written.
         """
         undo = self._undo
         assert undo is not None
@@ -382,8 +384,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # If a part of the appended bytes was written, cut it off: a later reader of the file
-            # must not read that part as a batch.
+            # Cuts off the bytes of the failed write that may be in the file: nobody may later read
+            # them as a batch.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error
@@ -392,8 +394,8 @@ class PartitionLog:
         try:
             segment.save_indexes()
         except OSError as error:
-            # The batches are written. The index entries stay in memory, and the log tries to write
-            # them again.
+            # Only the index could not be written; the batches are. Its entries stay in memory, and
+            # the log tries to write them again later.
             failure = StorageFailed("write the index of", segment.path, error)
             if not failure.is_passing:
                 raise failure from error

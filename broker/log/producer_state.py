@@ -7,7 +7,7 @@ this::
 
     unknown producer              any first sequence is accepted, as its state may have expired
     lower epoch                   InvalidProducerEpoch
-    higher epoch                  must begin at sequence 0
+    higher epoch                  accepted if the batch begins at sequence 0
     sequences of one of the five  a duplicate if the CRC is the same
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: the batch is older than the last five, or
@@ -42,7 +42,7 @@ BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
 """Brokers assign only producer ids below this limit. A new id must be higher than every id in the
 logs that is below the limit. Higher ids in the logs are ignored, because a client may send any id.
-Otherwise a single batch with the largest possible id would leave no id for other producers.
+If they counted, one batch with the largest possible id would leave no id for other producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. When a log with LogAppendTime is read again, the CRCs of the
@@ -75,7 +75,7 @@ class SnapshotDamaged(Exception):
 
 
 class StoredBatch(NamedTuple):
-    """One of a producer's last batches."""
+    """What the log remembers of one of a producer's last batches."""
 
     base_sequence: int
     last_sequence: int

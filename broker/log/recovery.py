@@ -144,7 +144,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether these segments are empty and begin elsewhere than at the end of the log.
+    """Whether the last segments of a log are empty files that begin elsewhere than at `end_offset`,
+    the end of the log before them.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.
@@ -183,8 +184,8 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset after the segment's last record, found with the indexes. None if an index is wrong
-    or ends too early.
+    """The offset after the segment's last record, found with the indexes, without reading all
+    batches. None if an index is wrong or ends too early; it must then be made again.
     """
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
@@ -271,7 +272,8 @@ def _why_damage(
     error: scan.InvalidBatch,
     end_offset: int,
 ) -> str | None:
-    """Why invalid bytes are damage; None if they may be cut off."""
+    """Why the invalid bytes that a scan has found are damage; None if a crash explains them, so
+    that they may be cut off."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
     descriptor, position = segment.file.descriptor, error.position
@@ -321,9 +323,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Removes from the log all segments after a segment that was cut, because their records were
-    not flushed either. Renames the segments with records to `.cut` files, and deletes the empty
-    segments.
+    """Removes from the log all segments after a segment that was cut. Like the bytes that were cut
+    off, their records were never flushed. Renames the segments with records to `.cut` files, and
+    deletes the empty segments.
     """
     for segment in following:
         if segment.size:
@@ -351,8 +353,8 @@ def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segme
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:
-    """Makes durable all data that may have been only in the page cache when the broker was
-    killed."""
+    """Makes the log durable. If only the broker was killed, the data may still be in the page cache
+    and not on the disk."""
     for segment in segments:
         last = segment is segments[-1]
         if last or segment in scanned:

@@ -8,9 +8,9 @@ are all below the log start offset expires in any case. If the active segment ha
 segment is begun first, so that the log keeps its end offset.
 
 The consumer groups in the setting `retention.hold` hold segments back. `held_from` is the lowest
-offset that one of these groups still needs. A segment with records at this offset or later is kept.
-But such a segment expires too if it is older than `retention.hold.max.ms`, or if the newer segments
-together still have `retention.hold.max.bytes` or more.
+offset that one of these groups still needs. A segment with records at this offset or later is kept
+although it has expired. It expires nevertheless if it is older than `retention.hold.max.ms`, or if
+the newer segments together still have `retention.hold.max.bytes` or more.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments the caller must delete, and whether it must roll the active
-    segment first.
+    """How many of the oldest segments the caller must delete, and whether it must first roll the
+    active segment, that is, close it and begin a new one.
 
-    held: whether a group holds back segments that would be deleted otherwise.
+    held: whether segments are kept only because a group of `retention.hold` still needs them.
     """
 
     count: int
@@ -56,8 +56,7 @@ def expired(
     flushed_offset: int,
     held_from: int | None = None,
 ) -> Expired:
-    """Decides which segments may expire now. The last element of `segments` is the active
-    segment."""
+    """Decides which segments expire now. The last element of `segments` is the active segment."""
     total = sum(segment.size for segment in segments)
     count = 0
     for segment, following in pairwise(segments):

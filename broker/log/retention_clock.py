@@ -26,7 +26,7 @@ _log = log.get(__name__)
 
 
 class RetentionClock:
-    """The loop reads this clock whenever it looks for expired data."""
+    """The clock of one broker. The loop reads it whenever it looks for expired data."""
 
     __slots__ = ("_clock", "_known_ms", "_seen_s")
 

@@ -24,7 +24,8 @@ from skidway.kafka.batch import (
 )
 
 Holes = Callable[[int, int], bool]
-"""A function that says whether all offsets [first, end) may be missing between two batches."""
+"""A function that says whether all offsets [first, end) may be missing between two batches (a
+hole)."""
 
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
@@ -160,9 +161,9 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     batch's first page has only zeros from the position on, or if another page that the batch should
     fill has only zeros.
 
-    A flush of the file would have written the page, so nothing from this page on was flushed. A
-    valid batch never begins with twelve zero bytes, because its length is in these bytes and is
-    never zero.
+    A flush of the file would have written the page to the disk. So no flush has included this page
+    or the bytes after it. A valid batch never begins with twelve zero bytes, because its length is
+    in these bytes and is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -220,6 +221,6 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Allows all offsets to be missing, because a valid batch after damage may begin with any
-    offset."""
+    """Says that any offsets may be missing, because the batch that `valid_batch_after` finds may
+    begin with any offset."""
     return True

@@ -1,4 +1,5 @@
-"""A segment: a file of batches and its two indexes. The base offset is the name of these files.
+"""A segment: a file of batches and its two indexes. The files are named after the segment's base
+offset.
 
 All offsets in a segment are equal to its base offset or higher, and lower than the base offset of
 the next segment. Only the last segment of a log (the active segment) grows. A read does not return
@@ -161,8 +162,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """The last indexed batch that begins at or before a position. If there is none, the first
-        batch.
+        """The boundary before the last batch that has an index entry and begins at or before a
+        position. If there is none, the beginning of the segment.
 
         Raises OSError.
         """
@@ -176,8 +177,8 @@ class Segment:
         return Boundary(0, self.base_offset)
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
-        """The header of the batch for which an index entry was made. Raises InvalidBatch if no such
-        batch is at `position`.
+        """The header of the batch to which an index entry points. Raises InvalidBatch if the batch
+        at `position` does not end with `last_offset`.
         """
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
@@ -218,8 +219,8 @@ class Segment:
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
-        """Undoes appends that were not written. `timestamps`: the largest timestamp before these
-        appends, and its offset.
+        """Undoes the appends whose write failed: the segment ends at `offset` and has `size` bytes
+        again. `timestamps`: the largest timestamp before these appends, and its offset.
         """
         self.size = size
         self.offset_index.cut_tail(size)

@@ -23,8 +23,8 @@ Entry = tuple[int, int]
 
 
 class SparseFile:
-    """A file of entries (a, b). In each entry, both numbers are higher than in the entry before. On
-    disk, the entries are packed by `layout`."""
+    """A file of entries, each a pair of numbers (a, b). In each entry, both numbers are higher than
+    in the entry before. On disk, the entries are packed by `layout`."""
 
     __slots__ = ("_entry", "_saved", "path", "tail")
 
@@ -58,7 +58,7 @@ class SparseFile:
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:
-        """The greatest entry."""
+        """The last, that is, greatest entry; None if there is none."""
         if self.tail:
             return self.tail[-1]
         if not self._saved:

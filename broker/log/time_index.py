@@ -62,7 +62,8 @@ class TimeIndex:
         return entry[0], entry[1] + self._base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset before which all records are earlier than `timestamp`."""
+        """An offset at which a search for `timestamp` can begin: all records of the segment before
+        this offset are earlier."""
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
@@ -80,7 +81,7 @@ class TimeIndex:
         self._entries.save(sync=sync)
 
     def clear(self) -> None:
-        """Drops every entry. Raises OSError."""
+        """Deletes every entry, in memory and in the file. Raises OSError."""
         self._entries.clear()
         self._last_timestamp = NO_TIMESTAMP
 

@@ -7,8 +7,9 @@ batch headers to skip segments and batches whose largest timestamp is earlier. T
 decompresses only the batch that contains the result. The decompressed records may have at most
 `RECORDS_BYTES_MAX` bytes.
 
-In some cases the result is the first offset of the batch: if the batch's header contradicts its
-records, if the records cannot be read, or if the batch has more than `RECORDS_MAX` records.
+In some cases the result is the first offset of that batch, not the exact record: if the batch's
+header contradicts its records, if the records cannot be read, or if the batch has more than
+`RECORDS_MAX` records.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
-"""The loop looks at no more than this many records of a batch one by one, which takes about 0.2
-s."""
+"""The broker searches only batches with at most this many records one record at a time, which takes
+about 0.2 s."""
 
 
 class TimestampOffset(NamedTuple):
@@ -69,8 +70,8 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with the largest time is not flushed yet, or has expired. So the result is the
-        # record with the largest time among the other records.
+        # The record with the largest time of all is not flushed yet, or was deleted. So the search
+        # is made again for the largest time among the other records.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -126,8 +127,8 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is `timestamp` or later. None if all of these
-    records are deleted.
+    """The first record of a batch whose event time is `timestamp` or later. None if all such
+    records of the batch are below the log start offset, that is, deleted.
     """
     expired = False
     for found in _records(segment, position, header):

@@ -42,7 +42,7 @@ class Undo:
         self._kept: dict[int, Producer | None] = {}
 
     def keep(self, producer_id: int) -> None:
-        """Remembers the state that a producer had before the appends."""
+        """Remembers the state of a producer before the first append of this turn changes it."""
         if producer_id not in self._kept:
             self._kept[producer_id] = self._producers.producers.get(producer_id)
 

@@ -34,7 +34,7 @@ _MAGIC_POSITION = 16
 
 
 class BatchRefused(Exception):
-    """A batch must not be appended. The message says why."""
+    """A producer's batch must not be appended. The message says why."""
 
 
 class BatchCorrupt(BatchRefused):
@@ -87,8 +87,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # One quick test looks for all faults, and most batches pass this test. If a batch fails the
-    # test, the code below finds out which fault the batch has.
+    # This one test looks for all faults at once, because most batches have none. If a batch fails
+    # it, the code inside finds out which fault the batch has.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)

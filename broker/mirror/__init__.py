@@ -2,12 +2,13 @@
 
     selection     which topics of the source are mirrored, and under which names  (pure)
     rounds        compares both clusters: which mirror topics to create or extend (pure)
-    follower      the states of one partition: checked, followed, stopped         (pure)
-    partition     one partition: its follower, its log, and the reason why copying waits
+    follower      decides for one partition when to compare, copy or stop         (pure)
+    partition     one partition: its follower, its log, and why copying waits, if it does
     surroundings  the interfaces that a source needs: a client of its cluster, and this broker
     topics        one source cluster: creates and extends its topics here         (loop)
     bounds        asks the source where a partition begins and ends               (loop)
-    progress      commits the mirror's position to the source, as a group         (loop)
+    progress      commits how far the mirror has copied to the source, as the     (loop)
+                  offsets of a consumer group
     source        one source cluster: its partitions, fetches and counts          (loop)
     resolver      looks up the host names of source brokers, outside the loop
     mirrors       all sources of this broker; the loop's turns and timers         (loop)
@@ -22,9 +23,9 @@ mirror fetches like a consumer, so it copies a batch only after the batch is dur
 A consumer of the mirror gets the batch only after the batch is durable in the mirror too.
 
 The copying of a partition can be interrupted by a start of the broker, a new connection, a refused
-fetch or a refused write. Before copying continues, the partition reads from the source the batch
-that ends at the mirror's log end. It compares the CRC and the leader epoch of that batch with those
-of the last batch in the mirror's log:
+fetch or a refused write. Before copying continues, the mirror reads from the source the batch that
+ends at the log end of the mirror partition. It compares the CRC and the leader epoch of that batch
+with those of the last batch in the mirror's log:
 
     same        copying continues after this batch
     different   the logs have diverged: the partition stops until an operator decides what to do,
@@ -35,13 +36,14 @@ of the last batch in the mirror's log:
                 first batch, writes the missing offsets into ZooKeeper (topic config `mirror.gaps`),
                 and copies from this batch on
 
-The partition treats a gap between two batches in the same way. The partition records every gap for
-two reasons: the audit and the loader read the gaps from the topic's configs, and recovery treats
-all other missing offsets in a mirror's log as damage.
+A gap between two batches of the source is treated in the same way. Every gap is recorded in the
+config for two reasons: the audit and the loader read the gaps from the topic's configs, and
+recovery treats all other missing offsets in a mirror's log as damage.
 
 Some failures may pass: the disk is full, ZooKeeper cannot be reached, a transfer was damaged, or a
 permission is missing. After such a failure, the partition tries again after a wait, which becomes
-longer each time. The status reports the failure meanwhile. Any other failure stops the partition:
+longer each time. The status reports the failure meanwhile. Any other failure stops the partition
+until an operator acts:
 
     the source diverged, ends below the mirror's        its log has another history: compare the
     log end, or its leader epochs decrease              logs, then delete the mirror topic here, or

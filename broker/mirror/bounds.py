@@ -1,6 +1,6 @@
-"""Asks the leader at which offsets a partition of the source begins and ends, with two requests,
-one after the other. These requests are necessary because some brokers do not report both offsets
-when they refuse a fetch.
+"""Asks the leader of a partition in the source at which offsets the partition begins and ends, with
+two requests, one after the other. These requests are necessary because some brokers do not report
+both offsets when they refuse a fetch.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def ask_bounds(
     is_stale: Callable[[], bool],
     told: Callable[[Bounds | str], None],
 ) -> None:
-    """Sends the requests, then calls `told` with the bounds or with the reason for a failure. If
-    `is_stale()` is true when an answer arrives, does not call `told`.
+    """Sends the requests, then calls `told` with the bounds, or with a sentence that says why they
+    are unknown. If `is_stale()` is true when an answer arrives, does not call `told`.
     """
 
     def first_listed(answer: Answer) -> None:

@@ -1,9 +1,9 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
-Mirrors run inside a broker, so this command only asks the broker's /health. The exit status is 0 if
-there is no problem. The exit status is 1 if a partition, a topic or a whole source is stopped and
-waits for an operator, or if the broker does not serve a mirrored partition. The exit status is 3 if
-the broker or one of its sources cannot be reached.
+Mirrors run inside a broker, so this command gets everything from the broker's /health. The exit
+status is 0 if there is no problem. The exit status is 1 if a partition, a topic or a whole source
+is stopped and waits for an operator, or if the broker does not serve a mirrored partition. The exit
+status is 3 if the broker or one of its sources cannot be reached.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def with_unserved(document: Mapping[str, Any]) -> list[Source]:
     """Returns the mirrors in a /health document, and adds to each the key `unserved`: those
     partitions of the mirror that the broker does not serve, each with the reason. A broker does not
     serve a partition, for example, after the loss of a disk. In /health these partitions are not
-    among the mirror's stopped partitions, because the mirror only waits for them."""
+    among the mirror's stopped partitions, because the mirror waits until the broker serves them
+    again."""
     unserved = document.get("stopped_partitions", {})
     return [
         {

@@ -1,4 +1,5 @@
-"""Decides for one mirror partition what to do after a batch or an error from the source.
+"""Decides for one mirror partition what to do after a batch or an error from the source, which is
+the partition in the other cluster from which the mirror copies.
 
 The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
 log carries out. The owner also tells the follower where the mirror's log ends, and which batch is
@@ -38,8 +39,9 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """What identifies the last batch in the mirror's log. This batch ends at the mirror's log end,
-    or at the beginning of a gap that is already stored.
+    """The facts that identify the last batch in the mirror's log, so that it can be compared with
+    the source's batch. This batch ends at the mirror's log end, or at the beginning of a gap that
+    is already stored.
     """
 
     base_offset: int
@@ -49,7 +51,7 @@ class Below(NamedTuple):
 
     @classmethod
     def of(cls, header: BatchHeader) -> Below:
-        """The identity of a batch."""
+        """The facts that identify a batch, from its header."""
         return cls(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
 
 
@@ -80,8 +82,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Report that the source no longer has the last batch of the mirror's log, so that this batch
-    cannot be compared. Then seek the offset that `Follower.position` returns.
+    """Report that the last batch of the mirror's log cannot be compared, because the source no
+    longer has it. Then fetch from the offset that `Follower.position` returns.
     """
 
     offset: int
@@ -89,7 +91,7 @@ class Unverifiable:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Seek the offset that `Follower.position` returns."""
+    """Fetch from the offset that `Follower.position` returns."""
 
 
 Action = Append | NameGap | Stop | Unverifiable | LookAgain
@@ -111,8 +113,8 @@ class Follower:
         self._has_expired = False
 
     def position(self) -> int:
-        """The offset to seek in the source. In the state CHECKING, this is the last offset of the
-        last batch in the mirror's log.
+        """The offset from which to fetch in the source. In the state CHECKING, this is the last
+        offset of the last batch in the mirror's log.
         """
         if self._source_start is not None:
             return self._source_start
@@ -121,8 +123,8 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption. Before copying continues, the follower compares the last batch of
-        the mirror's log with the source again.
+        """Notes that the copying was interrupted, for example by a new connection. Before copying
+        continues, the follower compares the last batch of the mirror's log with the source again.
 
         If the interruption came while a gap was being stored, the follower finds the gap again
         after the comparison. Even then the gap is stored only once.
@@ -131,7 +133,8 @@ class Follower:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Called after a write was refused. The mirror's log now ends at `log_end` again."""
+        """Called after the write of appended batches has failed. The mirror's log now ends at
+        `log_end`, as before these appends. below: its last batch."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch
@@ -145,7 +148,8 @@ class Follower:
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                return self._unverifiable()  # no offset is missing, but the last batch has expired
+                # no offset is missing, but the source no longer has the mirror's last batch
+                return self._unverifiable()
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
@@ -175,9 +179,9 @@ class Follower:
         return LookAgain()  # the source has the offset, so its batch can be compared
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch at the fetched offset yet. If all records of the
-        source have expired, and the source's log begins at that offset, the follower stores the gap
-        at once, without waiting for the next batch.
+        """What to do if the source has no batch at the fetched offset yet; None if there is nothing
+        to do. If all records of the source have expired, and the source's log begins at that
+        offset, the follower stores the gap at once, without waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None
@@ -195,7 +199,8 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """Continues after a gap, which is stored now.
+        """Continues after a gap that ends at the offset `end`. The gap is now stored in the topic's
+        config.
 
         If the source still has the batch before the gap, the follower compares this batch again.
         Without this comparison, only the next batch could show that the source's log has diverged.

@@ -55,8 +55,8 @@ class LoopWatcher:
 
 
 class Mirrors:
-    """Runs one MirrorSource for each source cluster: begins its rounds and watches its deadlines.
-    In a round, a MirrorSource asks for its cluster's topics. Implements
+    """Runs one MirrorSource for each source cluster: begins its rounds, and wakes the loop when it
+    has something to do. In a round, a MirrorSource asks for its cluster's topics. Implements
     `broker.mirror.surroundings.Local`.
     """
 
@@ -85,8 +85,8 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Called in each turn of the loop, after its writes. Tells every MirrorSource that its
-        appends were written."""
+        """Called in each turn of the loop, after its writes. Lets every MirrorSource find out which
+        of its appends were written."""
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -147,7 +147,7 @@ class Mirrors:
         self._broker.topics.extend(topic, assignment, extended)
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Writes a gap into the topic's settings in ZooKeeper."""
+        """Writes a gap (missing offsets) into the topic's settings in ZooKeeper."""
 
         def named(error: SkidwayError | None) -> None:
             if not self._closed:
@@ -172,7 +172,8 @@ class Mirrors:
         self._broker.partitions.touch(replica)
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """Reports a log that cannot be read."""
+        """Called when the log of a replica cannot be read. The broker then stops using the log or
+        its disk."""
         if isinstance(error, DamagedLog):
             self._broker.partitions.damaged(replica.partition, error)
         else:
@@ -228,4 +229,4 @@ class Mirrors:
 
 
 def _wake() -> None:
-    """Does nothing, because the timer only has to cause a turn of the loop."""
+    """Does nothing: the timer that calls this function only has to cause a turn of the loop."""

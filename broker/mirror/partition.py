@@ -1,4 +1,5 @@
-"""One mirror partition: its follower, its log, and the reason why copying waits or has stopped."""
+"""One mirror partition: its follower (which decides what to copy), its log, and the reason why
+copying waits or has stopped."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ UNKNOWN: Final = -1
 class MirrorPartition:
     """One mirror partition. Only its MirrorSource uses it.
 
-    `attempt` counts the seeks. If a request was sent before the last seek, its answer belongs to
-    the previous offset, and is ignored. Methods that read the end of the log raise DamagedLog and
-    StorageFailed.
+    `attempt` counts how often the offset from which to fetch was set (a seek). The answer to a
+    request from before the last seek belongs to an older offset, and is ignored. Methods that read
+    the end of the log raise DamagedLog and StorageFailed.
     """
 
     __slots__ = (
@@ -101,15 +102,16 @@ class MirrorPartition:
         return done
 
     def look_anew(self) -> None:
-        """Reads the end of the log again, because the follower's end of the log is out of date."""
+        """Reads the end of the log again, because the log does not end where the follower
+        believes."""
         self._records = self._size_bytes = 0
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied (if `by_append`) or only compared. Clears the reason for
-        waiting that `wait` noted. But if `wait` was called with `must_append`, a comparison does
-        not clear the reason.
+        """Notes that batches were copied (if `by_append`) or that the last batch was compared
+        successfully. Clears the reason for waiting that `wait` has noted. But if `wait` was called
+        with `must_append`, only copying clears it.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False

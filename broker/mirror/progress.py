@@ -39,7 +39,7 @@ _log = log.get(__name__)
 
 class Progress:
     """Commits the offsets up to which one source is mirrored. Each MirrorSource has its own
-    Progress. Only one request is in flight at a time."""
+    Progress. A Progress sends its next request only after the answer to the last one."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
         """offsets: returns the mirrored offset of each partition, by the partition's name in the
@@ -56,7 +56,7 @@ class Progress:
         self._all_told_at = 0.0
         self._asking = False
         self.due = 0.0
-        """The time at which `turn` has something to do (monotonic seconds)."""
+        """The time from which on `turn` has something to do (monotonic seconds)."""
 
     def turn(self, now: float) -> None:
         """Commits the offsets that have changed, if the time `due` has come."""

@@ -2,8 +2,8 @@
 
 If a name server does not answer, a look-up blocks its caller for many seconds. If the loop were the
 caller, all clients would have to wait. So threads look up the names. Two threads never look up the
-same name at the same time. Each result is used only once, for the connection that asked for it.
-Numeric addresses need no look-up.
+same name at the same time. Each result is used once, for the connection for which the name was
+looked up; the next connection looks it up again. Numeric addresses need no look-up.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Resolver:
         return known
 
     def close(self) -> None:
-        """Drops the results of look-ups that are still running."""
+        """Called when the broker stops. The results of look-ups that are still running are
+        ignored."""
         self._closed = True
 
     def _work(self, host: str, port: int) -> None:

@@ -1,13 +1,14 @@
-"""Compares the topics of a source with the topics of this cluster, and decides what to do. Does no
+"""Compares the topics of a source (a cluster from which this cluster mirrors) with the topics of
+this cluster, and decides which mirror topics to create, to extend and to follow (the plan). Does no
 I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
 topic. Before that, the configs of the source's topic must show that this topic is not itself a
-mirror. If the mirror topic exists, it follows the source. If the mirror topic has fewer partitions
-than the source's topic, the plan adds the missing partitions. If the source's topic or cluster was
-recreated under the same name, it has another id. The records of the recreated topic are not
-mirrored, so that they are not mixed with the old records. If a wanted topic is not mirrored, the
-plan lists the topic with the reason.
+mirror. If the mirror topic exists, its partitions follow those of the source's topic. If the mirror
+topic has fewer partitions than the source's topic, the plan adds the missing partitions. If the
+source's topic or cluster was recreated under the same name, it has another id. The records of the
+recreated topic are not mirrored, so that they are not mixed with the old records. If a wanted topic
+is not mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -160,8 +161,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics that follow no topic of the source any more, each with the
-    reason."""
+    """Adds to the plan the mirror topics in this cluster whose topic is no longer mirrored, each
+    with the reason."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)

@@ -46,8 +46,8 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why the mirror topic of a topic cannot have its proper name; None if it can have this
-    name."""
+    """Why the mirror topic of a topic cannot be called `mirror_name(cluster, topic)`: this name is
+    too long. None if it can."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"
@@ -55,5 +55,6 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_internal(name: str) -> bool:
-    """Whether the name begins with an underscore when a cluster's prefix is removed."""
+    """Whether the name, without the prefix of a cluster if it has one, begins with an
+    underscore."""
     return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)

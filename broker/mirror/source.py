@@ -4,8 +4,9 @@
 topics (`topics`), and creates a follower for each mirror partition that this broker leads. Between
 two rounds it fetches records for the followers.
 
-In a turn of the loop, a source does nothing if no data has arrived and nothing is due. So a broker
-that mirrors thousands of partitions can still serve its own clients.
+In a turn of the loop, a MirrorSource does nothing if no data has arrived from its cluster and none
+of its deadlines has come. So a broker that mirrors thousands of partitions can still serve its own
+clients.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class MirrorSource:
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        # The partitions that were removed in this turn, or whose fetch position was set again.
+        # The partitions that were removed in this turn, or whose fetch position was set to another
+        # offset. What has arrived for their old position is ignored.
         self._moved: set[TopicPartition] = set()
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
@@ -114,8 +116,8 @@ class MirrorSource:
         return bool(self._appended)
 
     def written(self) -> None:
-        """Called after the writes of a turn of the loop. By now the appends are in the files or
-        were undone."""
+        """Called after the writes of a turn of the loop. By now the batches that `turn` has
+        appended are in the files, or their appends were undone."""
         appended, self._appended = self._appended, {}
         for each in appended:
             refusal, each.refusal = each.refusal, ""
@@ -161,7 +163,8 @@ class MirrorSource:
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why the copying of a followed partition does not continue; empty if it continues."""
+        """Why nothing is copied of a followed partition at present; empty if the copying goes
+        on."""
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
@@ -231,7 +234,7 @@ class MirrorSource:
 
     def _look_at_end(self, each: MirrorPartition) -> None:
         """Finds out from the high watermark whether the source has no batch at the fetched offset.
-        The high watermark is needed because the client does not report fetch responses without
+        The fetch responses do not show this, because the client does not report responses without
         batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
@@ -301,8 +304,8 @@ class MirrorSource:
             self._recheck(each)
 
     def _halted(self, tp: TopicPartition, error: SkidwayError) -> None:
-        """Called when the client has stopped fetching a partition. The client fetches the partition
-        again only after a new seek."""
+        """Called when the client has stopped fetching a partition because of an error. The client
+        fetches the partition again only after its fetch position was set anew."""
         each = self.partitions.get(tp)
         if each is None or tp in self._moved or each.is_stopped:
             return
@@ -352,7 +355,8 @@ class MirrorSource:
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
-        """Stores a gap durably. Batches after the gap are copied only when this is done."""
+        """Stores durably that offsets are missing (a gap). Batches after the gap are copied only
+        when this is done."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)
@@ -400,7 +404,7 @@ class MirrorSource:
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
     def _seek(self, each: MirrorPartition) -> None:
-        self._remove(each)  # forgets the client's old high watermark
+        self._remove(each)  # so that the client forgets the old high watermark
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:
@@ -409,7 +413,8 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes sure that late answers for the old position are ignored."""
+        """Makes sure that answers which still arrive for the partition's old position are
+        ignored."""
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)
@@ -434,7 +439,8 @@ class MirrorSource:
             self._later(each, why, must_append=True)
 
     def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
-        """Lets a partition wait. After the wait, it begins again with a check of its last batch."""
+        """Lets a partition wait for the reason `why`. After the wait, it begins by comparing its
+        last batch with the source again."""
         each.follower.interrupted()
         self._wait(each, why, must_append=must_append)
 

@@ -77,7 +77,7 @@ class Local(Protocol):
         ...
 
     def create(self, creation: Creation, done: Done) -> None:
-        """Creates a topic."""
+        """Creates a mirror topic."""
         ...
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
@@ -85,7 +85,8 @@ class Local(Protocol):
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Stores a gap durably, in addition to the gaps that are stored already."""
+        """Stores a gap (missing offsets) durably, in addition to the gaps that are stored
+        already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
@@ -94,10 +95,10 @@ class Local(Protocol):
         ...
 
     def refused(self, replica: Replica) -> None:
-        """Notes that a log refused an append. The write at the end of the turn will report the
-        reason."""
+        """Notes that a log has refused an append. The broker learns the reason from the write at
+        the end of the turn."""
         ...
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """Reports a log that cannot be read."""
+        """Called when the log of a replica cannot be read."""
         ...

@@ -1,9 +1,9 @@
-"""The topics of one source. Asks the source for its topics in rounds, and creates and extends their
-mirrors.
+"""The topics of one source (a cluster whose topics are mirrored). Asks the source for its topics in
+rounds, and creates and extends their mirrors.
 
 `rounds` decides what to do with topics and partitions. This module carries out the decisions about
-topics, and `source` carries out the decisions about partitions. Only one request is in flight at a
-time, and at most `CHANGES_MAX` topics are changed at the same time.
+topics, and `source` carries out the decisions about partitions. For one source, only one request is
+in flight at a time, and at most `CHANGES_MAX` topics are changed at the same time.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ class SourceTopics:
     """The topics of one source. Only the MirrorSource uses it.
 
     is_reachable: whether the source answered the last request for its topics; None before the first
-    request.
-    failure: why the source did not answer.
-    misnamed: a sentence about the wrong name that the settings give the source cluster; empty if
-    the name is not wrong. With a wrong name, no partition is followed.
-    not_done: topics that could not be created or examined, each with the reason.
+    request. failure: why the source did not answer. misnamed: if this broker's settings give the
+    source cluster a wrong name, a sentence about this; otherwise empty. With a wrong name, no
+    partition is followed. not_done: topics that could not be created or examined, each with the
+    reason.
     """
 
     def __init__(
@@ -68,7 +67,8 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # the id of the cluster whose name is known to be correct
         self._are_mirrors: dict[TopicKey, bool] = {}
-        # The topics whose configs the source did not return when it was asked in this round.
+        # The topics whose configs this module asked for in this round, but the source did not
+        # return.
         self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
 

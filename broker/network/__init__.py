@@ -11,26 +11,26 @@ thread.
 A turn::
 
     poll -> process results from other threads and due timers; send the answers that are complete
-         -> receive and handle requests of the ready connections (appends are only remembered)
+         -> receive and handle requests of the ready connections (appended batches stay in memory)
          -> write the appends with one write per partition; fill in the answers that waited for
             these writes; begin flushes
          -> send
 
 A turn does work for a few milliseconds at most. Each connection gets a fair share of this time
-(`shares` measures the cost of its requests). Requests that do not fit into a turn wait for the next
-turn. In this way a few clients that send requests without pause do not keep the other clients
-waiting.
+(`shares` measures the cost of its requests). Requests for which there is no time left in a turn
+wait for the next turn. In this way a few clients that send requests without pause do not keep the
+other clients waiting.
 
 The kernel puts received bytes into the *arena*: one buffer for all connections, which is emptied at
 the end of each turn. Frames are handled in the arena without a copy. Only bytes that were not
-handled in the turn are copied (`inbound`). Batches are written from the arena to the file with one
-`pwritev`. When batches are sent to consumers, the kernel copies them from the page cache with
-`sendfile`. Records are not copied anywhere else.
+handled in the turn are copied (`inbound`). At the end of the turn, the batches for a partition are
+written from the arena to its file with one `pwritev`. When batches are sent to consumers, the
+kernel copies them from the page cache with `sendfile`. Records are not copied anywhere else.
 
 There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one
 connection that are handled but not answered (`queued.max.requests`), and for answers in memory. A
 frame that is too large closes its connection. The loop stops reading from a connection in two
 cases: if the connection has reached one of the other limits, or if it has whole requests that are
-not handled yet. Idle connections are closed. A bad frame closes only its own connection. The closed
-connections are counted by reason.
+not handled yet. Idle connections are closed. A bad frame closes only the connection on which it
+came. The broker counts the connections that it closes, by reason.
 """

@@ -34,7 +34,7 @@ class Slot:
     """The place in the queue for the answer to one request, or to several requests that are
     answered together.
 
-    `pieces` is None until the answer is known.
+    `pieces` is the answer; None until it is known.
     """
 
     __slots__ = ("pieces", "requests")
@@ -75,8 +75,8 @@ class Connection:
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
         self.has_more = False
-        """Whether whole requests wait to be handled, because the connection was full or had used up
-        its share of the turn."""
+        """Whether whole requests wait to be handled, because the connection was full (see
+        `is_full`) or had used up its share of the turn."""
         self.readable = False
         """Whether the kernel may have bytes of this connection that the broker has not received
         yet."""
@@ -93,8 +93,8 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Whether the connection has reached a limit, so that no further request may be handled
-        before answers are sent."""
+        """Whether the connection has reached its limit of unanswered requests or of answers in
+        memory, so that no further request may be handled before answers are sent."""
         return self._unanswered >= self._unanswered_max or self._outbox_bytes > OUTBOX_BYTES_MAX
 
     @property
@@ -104,7 +104,7 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is due or being sent. A busy connection never counts as idle."""
+        """Whether the client waits for an answer, or an answer is being sent."""
         return bool(self._slots or self._outbox)
 
     def reserve(self) -> Slot:
@@ -121,8 +121,8 @@ class Connection:
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Fills a slot with an answer. Returns whether answers can be sent now. Does nothing after
-        `close`."""
+        """Fills a slot with an answer. Returns whether answers can be sent now: earlier slots may
+        still be empty. Does nothing after `close`."""
         if self.closed:
             return False
         slot.pieces = pieces
@@ -173,7 +173,8 @@ class Connection:
         try:
             sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
         except OSError as error:
-            if error.errno in DEVICE_ERRORS:  # errors of the file, never of the socket
+            # only reading the file can cause these errors, and never the socket
+            if error.errno in DEVICE_ERRORS:
                 raise StorageFailed("read", file.path, error) from error
             raise
         if sent == piece.length:

@@ -6,9 +6,9 @@
 views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
 last whole frame are copied out of the arena. The next receive copies them back, before the new
 bytes. In this way the loop handles a stream of small frames in large pieces, even if the kernel
-splits the stream within a frame. If there is still no whole frame after that receive, the bytes get
-memory of their own. The rest of the frame is received directly into this memory. So each byte is
-copied out and back at most once.
+splits the stream within a frame. If there is still no whole frame after that receive, the frame
+gets memory of its own, and the rest of the frame is received directly into this memory. So each
+byte is copied out and back at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -24,8 +24,8 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The loop receives at most this many bytes in one turn. If these bytes consist of the smallest
-possible requests, handling the requests takes 30 ms.
+"""The loop receives at most this many bytes in one turn. If these bytes are the smallest possible
+requests, handling all of them takes 30 ms.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If
@@ -70,7 +70,7 @@ class Arena:
         self._at += size
 
     def reset(self) -> None:
-        """Ends the turn. All views of the buffer are invalid afterwards."""
+        """Empties the buffer at the end of a turn. All views of it are invalid afterwards."""
         self._at = 0
 
 
@@ -102,9 +102,9 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives once. Must be called only when no whole frame is left. Returns how many bytes
-        were received; 0 at the end of the stream. At most `size` bytes of the arena are used.
-        Raises OSError.
+        """Receives bytes once. Must be called only when all whole frames that were received before
+        are handled. Returns how many bytes were received; 0 at the end of the stream. At most
+        `size` bytes of the arena are used. Raises OSError.
         """
         self.keep()
         own = self._own
@@ -155,8 +155,8 @@ class Inbound:
         """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
-        Whole frames that were moved out once are not moved again, even if it takes many turns to
-        handle them. So each byte moves at most once.
+        Whole frames that were moved out of the arena are not moved again, even if it takes many
+        turns to handle them. So each of their bytes moves at most once.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):

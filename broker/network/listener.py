@@ -21,7 +21,8 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # These are network errors of the new connection, which accept(2) also reports.
+    # The errors from here on are network errors of a new connection. accept(2) reports them, too,
+    # although the listening socket is sound.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,
@@ -68,7 +69,8 @@ class Listener:
             raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
 
     def accept(self) -> Iterator[tuple[socket.socket, str]]:
-        """Accepts the waiting connections. Yields each socket with the address of the client."""
+        """Accepts the connections that wait, at most ACCEPTS_MAX. Yields each socket with the
+        address of its client."""
         for _ in range(ACCEPTS_MAX):
             try:
                 sock, address = self.socket.accept()
@@ -102,8 +104,9 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts one connection with the spare descriptor, and closes the connection. A connection
-        that stays in the queue of the socket would wake the loop again and again.
+        """Accepts one connection with the spare descriptor, and closes the connection. It is called
+        when no other descriptor is left: a connection that stayed in the socket's queue would wake
+        the loop again and again.
         """
         self.refused_count += 1
         if self._spare >= 0:

@@ -36,7 +36,8 @@ EVENTS_MAX = 1024
 IDLE_CHECKS = 4
 """The loop looks for idle connections this many times in each period of connections.max.idle.ms."""
 BYTES_PER_COST = 2048
-"""Receiving or sending this many bytes has a cost of 1 (about a microsecond of work)."""
+"""Receiving or sending this many bytes counts as a cost of 1 (about a microsecond of work; see
+`shares`)."""
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
@@ -47,17 +48,19 @@ class Service(Protocol):
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
         """Handles a request. Its frame is valid until the turn ends. Returns the cost of the
-        request in microseconds, without the cost of receiving its bytes. Raises ProtocolError.
+        request in microseconds, without the cost of receiving its bytes. Raises ProtocolError,
+        after which the loop closes the connection.
         """
         ...
 
     def end_turn(self) -> None:
-        """Does the work that was postponed to the end of the turn."""
+        """Does the work that `handle` has postponed to the end of the turn, such as writing to
+        files."""
         ...
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file with data for an answer cannot be read. The connection is already
-        closed."""
+        """Called when a file with data for an answer cannot be read. The loop has already closed
+        the connection that waited for the answer."""
         ...
 
 
@@ -109,8 +112,8 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # This is the only lock. Without the lock, a thread that calls `post` late could write to a
-        # descriptor that was closed and is now used for something else.
+        # This is the only lock. Without it, a thread that calls `post` during `close` could write
+        # to a descriptor that is closed and already used for something else.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -217,7 +220,9 @@ class Loop:
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        self._send_all()  # before `_serve`, so that finished answers do not wait for `_serve`
+        # before `_serve`, so that answers that are complete do not wait until `_serve` has handled
+        # requests
+        self._send_all()
         self._serve()
         self._end_turn()
 
@@ -335,7 +340,8 @@ class Loop:
         self.drop(connection, type(error).__name__)
 
     def _listen_to(self, connection: Connection) -> None:
-        """Asks epoll for the events that this connection waits for."""
+        """Tells epoll for which events the loop waits on this connection: bytes to receive, or room
+        to send."""
         wanted = 0 if connection.is_full else select.EPOLLIN
         if connection.has_output:
             wanted |= select.EPOLLOUT
@@ -365,7 +371,8 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The head of the answer is already sent, so the loop can only close the connection.
+            # The beginning of the answer is already sent, so an error can no longer be sent
+            # instead.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)

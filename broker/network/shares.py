@@ -1,22 +1,22 @@
-"""Decides which connection is served next, and for how long, so that each gets a fair share. Does
-no I/O.
+"""Decides which connection is served next in a turn of the loop, and for how long, so that each
+gets a fair share. Does no I/O.
 
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*, which
 is the cost of the work done for it so far. The connection with the lowest tag is served next. If a
 connection was idle and sends requests again, its new tag is the higher of two tags: its own tag,
-and the tag of the connection that is served now. So a connection cannot save up unused time, and
-must wait longer if it has used more than its share.
+and the tag of the connection that is served now. So a connection cannot save up time while it is
+idle. A connection that has used more than its share must wait longer.
 
 If two connections always have requests, each gets half of the time. The time is measured by the
-cost of the requests, not by their number. A connection that sends a request now and then is served
-before all connections that send without pause, even if there are many of them. A new connection
+cost of the requests, not by their number. A connection that only sends a request now and then is
+served before all connections that send without pause, even if these are many. A new connection
 begins with a tag that is one allowance higher than the tag of the connection that is served now. So
 a client gains nothing by opening a new connection for each request, and no connection waits
 forever.
 
 The cost of a turn is limited, so that timers, posted calls, writes and answers do not wait long.
-This limit is divided among the waiting connections. If many connections wait, the turn ends before
-all of them were served, and the next turn continues with the others.
+The waiting connections share this cost equally: each gets an *allowance*. If many connections wait,
+the turn ends before all of them were served, and the next turn continues with the others.
 
 Costs are whole numbers. A cost of 1 is about a microsecond of work, but only the ratios of costs
 matter.
@@ -41,7 +41,7 @@ Who = TypeVar("Who", bound=Hashable)
 
 
 class Shares(Generic[Who]):
-    """The shares of all connections. Only the loop uses it."""
+    """Decides which of all connections is served next. Only the loop uses it."""
 
     def __init__(self, turn_cost: int = TURN_COST, allowance_min: int = ALLOWANCE_MIN) -> None:
         self._turn_cost = turn_cost

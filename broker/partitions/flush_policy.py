@@ -1,9 +1,9 @@
 """Decides when a log is flushed. Does no I/O.
 
-If a request waits for the flush, the flush begins at once, so that the request waits for one fsync
-and not for a timer. Otherwise the flush begins after `flush.messages` records or after `flush.ms`,
-so that many records are flushed together. At most one flush of a partition runs at a time. Records
-that are appended meanwhile are flushed by the next flush.
+If a request waits until records of the log are flushed, the flush begins at once, so that the
+request need not wait for a timer as well. Otherwise the flush begins after `flush.messages` records
+or after `flush.ms`, so that many records are flushed together. At most one flush of a partition
+runs at a time. Records that are appended while it runs are flushed by the next one.
 """
 
 from __future__ import annotations

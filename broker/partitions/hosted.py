@@ -28,8 +28,9 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""If a flush fails with one of these errors, no fsync has failed, because only opening a file
-raises these errors. So the data that should be synced is still in the page cache.
+"""The process has no free descriptor. If a flush fails with one of these errors, no fsync has
+failed, because only opening a file raises them. So the data that should be synced is still in the
+page cache.
 """
 _log = log.get(__name__)
 
@@ -72,7 +73,7 @@ class HostedPartitions:
         return self.replicas.get(partition)
 
     def host(self, replica: Replica) -> None:
-        """Begins to serve a partition."""
+        """Begins to serve a partition that this broker leads."""
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
@@ -88,7 +89,8 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def touch(self, replica: Replica) -> None:
-        """Notes that the replica's log has something to write."""
+        """Notes that batches were appended to the replica's log, so that `write` must write
+        them."""
         self._touched[replica] = None
 
     def write(self) -> None:
@@ -114,8 +116,8 @@ class HostedPartitions:
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        # Round the time. Otherwise, after a timer of 50 ms, the result might be 49.9999 ms, and the
-        # broker would wait again.
+        # The time is rounded. Otherwise, when a timer of 50 ms has fired, the result might be
+        # 49.9999 ms, and the broker would set the timer again.
         waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,
@@ -137,8 +139,8 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def storage_failed(self, failure: StorageFailed) -> None:
-        """Called when an operation in a log directory has failed. If the failure is lasting, takes
-        the directory offline."""
+        """Called when an operation in a log directory has failed. Takes the directory offline,
+        unless the failure may pass by itself (see `StorageFailed`)."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:

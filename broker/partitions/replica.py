@@ -15,7 +15,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class NotEnoughReplicas(Exception):
-    """There are fewer in-sync replicas than acks=all needs."""
+    """A produce request with acks=all is refused, because there are fewer in-sync replicas than
+    `min.insync.replicas`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,8 +49,8 @@ class Replica:
         return self.high_watermark.offset
 
     def check_insync(self) -> None:
-        """Raises NotEnoughReplicas if there are fewer in-sync replicas than acks=all needs. This
-        replica counts as in sync.
+        """Raises NotEnoughReplicas if there are fewer in-sync replicas, including this one, than
+        the topic's `min.insync.replicas`.
         """
         found, needed = 1 + len(self.followers), self.log.config.min_insync_replicas
         if found < needed:

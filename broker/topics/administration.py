@@ -1,20 +1,21 @@
 """Creates, extends, alters and deletes topics. `hosting` serves the partitions that are on this
 broker.
 
-A crash is harmless because of the order of the steps:
+These steps are made in an order in which a crash between any two of them does no harm:
 
     create   the topic's node and settings (in one transaction) -> directories -> states of
              partitions; a partition is served when its state says that this broker leads it
     delete   the topic is marked -> it is no longer served, and its directories are renamed -> its
              nodes and the mark are removed
-    start    the deletion of a marked topic is completed; a directory is made for an assigned
-             partition without state; if a partition *with* state has no directory, it has lost
-             data, so it is stopped and reported, and does not begin again at offset 0
+    start    the deletion of a marked topic is completed; a directory is made for a partition that
+             is assigned to this broker and has no state yet; if a partition *with* state has no
+             directory, it has lost data, so it is stopped and reported, and does not begin again
+             at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
-partitions. Therefore the broker uses a late result only for the topic with the same topic id. If
-this broker began to read a catalog before it deleted a topic, that catalog may still contain the
-topic. In this case `hosting` leaves the topic out.
+partitions. Therefore, when the directories or states are made, the broker first checks that the
+topic still has the same topic id. If this broker began to read a catalog before it deleted a topic,
+that catalog may still contain the topic. In this case `hosting` leaves the topic out.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Topics(Hosting):
         self, name: str, assignment: Mapping[int, tuple[int, ...]], settings: Mapping[str, str],
         done: Done,
     ) -> uuid.UUID:  # fmt: skip
-        """Creates a topic from a checked request, and returns the topic's id. Calls `done` once the
-        topic is usable.
+        """Creates a topic, whose settings and assignment the caller has checked, and returns its
+        id. Calls `done` once this broker serves its partitions of the topic, or with an error.
         """
         topic_id = uuid.uuid4()
         self._creating.add(name)
@@ -136,7 +137,8 @@ class Topics(Hosting):
         self.session.submit(work, altered)
 
     def delete(self, topic: Topic, done: Done) -> None:
-        """Deletes a topic and its data."""
+        """Deletes a topic and its data. Calls `done` when the topic is removed from ZooKeeper, or
+        with an error."""
 
         def work(coordinator: Coordinator) -> None:
             store.mark_deletion(coordinator, topic.name, topic.topic_id)

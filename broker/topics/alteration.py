@@ -3,7 +3,8 @@ and writes the changed settings there. If somebody has changed the stored settin
 caller begins again.
 
 The settings that a mirror writes (`mirror.*`) say where the topic's bytes come from. So nobody may
-change these settings by hand. If a request replaces all settings, these settings stay unchanged.
+change these settings by hand. A request that replaces all settings of a topic leaves these
+unchanged.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        # A client may send the settings of a mirror back as the client has read them. This is no
-        # change.
+        # A client may have read all settings, and send those that a mirror wrote back with the same
+        # values. This is no change.
         if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})

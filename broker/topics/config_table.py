@@ -1,9 +1,10 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the topic has the broker's value. This is the value of the first of
-the `broker_keys` that the broker's settings contain. Some settings are stored and shown although
-the broker does not act on them, because clients and tools expect them. A value that would change
-what is stored (compaction, recompression) is refused rather than ignored.
+If a topic does not set a value, the broker's value applies. Each setting lists its `broker_keys`,
+which are keys of the broker's settings; the first of them that is set gives this value. Some
+settings are stored and shown although the broker does not act on them, because clients and tools
+expect them. A value that would change what is stored (compaction, recompression) is refused rather
+than ignored.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _READER = re.compile(r"[^/\0,\s]{1,249}")
 
 Check = Callable[[str], str | None]
-"""Takes a setting's value. If the value is wrong, returns the reason in words that can follow the
-setting's name; otherwise returns None.
+"""A function that gets a setting's value. If the value is wrong, it returns the reason, in words
+that can follow the setting's name; otherwise it returns None.
 """
 
 
@@ -86,7 +87,7 @@ def fraction(text: str) -> str | None:
 
 
 def readers(text: str) -> str | None:
-    """Allows only group names that a path in ZooKeeper can contain."""
+    """Checks a list of consumer groups: allows only names that a path in ZooKeeper can contain."""
     for name in elements(text):
         if _READER.fullmatch(name) is None or name in (".", ".."):
             return f"must be names of groups, without '/' and spaces, not {name!r}"

@@ -154,8 +154,8 @@ class Hosting:
         }
 
     def _learn(self, topic: Topic) -> None:
-        """Acts at once on a topic that this broker wrote to ZooKeeper, without waiting for a
-        watch.
+        """Adds a topic that this broker has just written to ZooKeeper to the catalog, without
+        waiting until ZooKeeper reports the change.
         """
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
 
@@ -263,7 +263,8 @@ class Hosting:
             if error.errno in DEVICE_ERRORS:
                 self._partitions.storage_failed(error)
             self._tell(topic, error)
-            # The topic exists, so try again until a directory can take its partitions.
+            # The logs could not be made. The topic exists, so try again until a directory can take
+            # them.
             self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
@@ -279,7 +280,7 @@ class Hosting:
             known = self.catalog.topics.get(topic.name)
             gone = known is None or known.topic_id != topic.topic_id
             if isinstance(outcome, SkidwayError) and not gone:
-                # The topic still exists, so try again until ZooKeeper can be reached again.
+                # ZooKeeper could not be reached. The topic still exists, so try again until it can.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
@@ -297,8 +298,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions if their topic was deleted, or deleted and recreated, while the
-        partitions were being made.
+        """Drops partitions whose logs were just made, because their topic was deleted meanwhile, or
+        deleted and recreated.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
@@ -330,8 +331,8 @@ class Hosting:
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
     """The catalog with this broker in it. While the broker registers again after a lost session,
-    ZooKeeper does not list the broker. During this time, too, clients must find the broker in the
-    catalog.
+    ZooKeeper does not list the broker. But clients must find the broker in the answers to Metadata
+    during this time, too.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 

@@ -9,8 +9,8 @@ compatibility would allow the schema, and which edits make it compatible.
 - `report`: `advise`, which puts the advice together for people
 
 This package does no I/O. Before it suggests a schema, it parses the schema from its text, and
-`compatibility.check` must accept the schema, with the same earlier versions and the same level as
-the author's own schema.
+checks it with `compatibility.check` against the same earlier versions, at the same level, as the
+author's schema.
 """
 
 from skidway.schemas.advice.repair import Suggestion

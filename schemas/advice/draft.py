@@ -1,5 +1,5 @@
-"""Defines a draft, which is a schema that is being edited. A draft reads and replaces types at
-places such as `/fields/1/type/0`."""
+"""Defines a draft, which is a schema that is being edited. Its methods return and replace the types
+at places such as `/fields/1/type/0`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class PlaceMissing(LookupError):
 
 
 class Draft:
-    """Changes the types of `root` in place, so no other code may use the same schema object."""
+    """A schema that is being edited. The types of `root` are changed in place, so no other code may
+    use the same schema object."""
 
     def __init__(self, root: AvroType, known: Collection[str] = ()) -> None:
         self.root = root

@@ -1,5 +1,5 @@
-"""Defines what an edit of a draft is, and makes the edits that keep the old type, name or size.
-Both directions of compatibility use these edits."""
+"""Defines an edit of a draft (a schema that is being edited), and makes the edits that keep the old
+type, name or size. `backward` and `forward` both propose these edits."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[E
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a type that the old schema does not know. The edits drop the new type from
-    the union, or keep the old type."""
+    """Proposes edits for a new type whose values the old schema cannot read. The edits drop the new
+    type from the union, or keep the old type."""
     place = fault.writer_place
     name = place_name(new, place) or "the schema"
     above, _, last = place.rpartition("/")

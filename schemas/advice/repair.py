@@ -42,8 +42,8 @@ def repair(
 
 
 class _Search:
-    """Searches depth first. If several edits mend the first fault (incompatibility) of a schema,
-    the search first follows the edit that leaves the fewest faults."""
+    """Searches for edits depth first. If several edits mend the first fault (incompatibility) of a
+    schema, it first continues with the result that has the fewest faults left."""
 
     def __init__(
         self,

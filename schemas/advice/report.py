@@ -1,5 +1,5 @@
-"""Explains to the author of a schema why the schema is not compatible. Names the field, the version
-and the level."""
+"""Explains to the author of a schema why the schema is not compatible. The explanation names the
+field, the earlier version, and the level of compatibility."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 that names the place of the mistake. The parser is stricter than the libraries that people use to
 write schemas, because the registry permanently keeps every schema that it accepts. So the parser
 checks names and defaults (`defaults`), and demands that fields and symbols are unique. It also
-demands that a reader can tell all branches of a union apart. A schema that references other schemas
-is parsed with the `named_types` of those schemas.
+demands that the branches of a union can be told apart, so that a value belongs to only one of them.
+A schema that references other schemas is parsed with the `named_types` of those schemas.
 
 If a named type refers to itself, the values form a graph with a cycle, so the parser fills
 `Record.fields` after it has made the record. `recursion` removes the cycles for code that walks all

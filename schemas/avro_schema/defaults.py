@@ -77,9 +77,9 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 class DefaultCheck:
-    """Checks the defaults of one schema. `STEPS_MAX` limits all these checks together. The schema
-    must stay in memory as long as this object, because this object identifies types by their Python
-    ids.
+    """Checks the defaults of one schema. All these checks together take at most `STEPS_MAX` steps.
+    The schema must stay in memory as long as this object, because this object identifies types by
+    their Python ids.
 
     Each value is checked against each type only once, because unions in unions would multiply the
     checks.

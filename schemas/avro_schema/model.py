@@ -13,8 +13,8 @@ from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
-"""Names that have a meaning in Avro. If a schema declares a type with one of these names,
-references to that type must use the full name."""
+"""The names of Avro's own types. If a schema declares a type with one of these names, references to
+that type must use the full name."""
 
 
 SHOWN_MAX: Final = 60
@@ -53,7 +53,7 @@ class Field:
 @dataclass(slots=True, eq=False)
 class Record:
     """A record. `is_error`: whether the schema declares it as an `error` (a type of Avro's
-    protocols). An error is a record in every other respect.
+    protocols). Apart from this word, an error is the same as a record.
 
     `is_complete` is false only while the parser reads the record's fields.
     """
@@ -95,7 +95,7 @@ class Fixed:
 
 @dataclass(slots=True, eq=False)
 class Array:
-    """Any number of items."""
+    """Any number of items of one type."""
 
     items: AvroType
     properties: Mapping[str, Any]

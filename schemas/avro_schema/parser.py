@@ -119,9 +119,9 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """Finds a type without namespace that is referred to from inside a namespace. As in Avro's
-        Java library, this kind of reference finds a record only after the record's declaration has
-        ended."""
+        """Finds the type without a namespace to which `name`, written inside a namespace, may
+        refer; None if there is none. As in Avro's Java library, such a reference finds a record
+        only after the record's declaration has ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -179,7 +179,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # before the fields are read, which may refer to `made`
+        self._names[name] = made  # before the fields are read, because they may refer to `made`
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True
@@ -241,8 +241,8 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""Keys that are never properties. If a type has one of these keys without a meaning for this type,
-the parser drops the key, as Avro Java does."""
+"""Keys of a type's declaration that are never properties. If such a key has no meaning for the
+type, for example `symbols` for a record, the parser drops it, as Avro Java does."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 

@@ -71,8 +71,9 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """Returns the name of a field that leads back to a record around it; None if there is none. The
-    function `without_circles` must have replaced the types of these fields by `Recursive`."""
+    """Returns the name of a field of the schema that leads back; None if there is none. The schema
+    must come from `without_circles`, which has replaced the types of these fields by
+    `Recursive`."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 

@@ -2,11 +2,11 @@
 API.
 
 The schema of an id never changes, so the client caches it and sends few requests. Each call tries
-every URL, at most `ROUNDS_MAX` times, with growing pauses between the rounds. If no URL answers,
-the call raises `RegistryUnreachable`. One attempt has three time limits of `timeout_s` each: for
-the connection, for each part of the answer's head, and for the answer's whole body. If the registry
-refuses the request, and trying again would not help, the call raises `RegistryRefused` at once. The
-client is safe to use from several threads.
+the registry's URLs one after the other, in at most `ROUNDS_MAX` rounds, with growing pauses between
+the rounds. If no URL answers, the call raises `RegistryUnreachable`. One attempt has three time
+limits of `timeout_s` each: for the connection, for each part of the answer's head, and for the
+answer's whole body. If the registry refuses the request, and trying again would not help, the call
+raises `RegistryRefused` at once. The client is safe to use from several threads.
 
 Reading order:
 

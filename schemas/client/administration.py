@@ -9,8 +9,8 @@ from skidway.schemas.client.registry_client import RegistryClient, quoted, versi
 from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
-"""A page has at most this many versions, so that a page of large schemas still fits into
-`ANSWER_BYTES_MAX`."""
+"""When all versions are listed, one request asks for at most this many of them (a page), so that a
+page of large schemas still fits into `ANSWER_BYTES_MAX`."""
 LOOKS_MAX: Final = 5
 """The client tries at most this many times to list all versions. An attempt fails if a version is
 deleted meanwhile."""

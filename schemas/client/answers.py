@@ -11,8 +11,8 @@ from skidway.dataclass import dataclass
 AVRO: Final = "AVRO"
 NUMBER_MAX: Final = (1 << 31) - 1
 EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
-"""Further keys of a version (for Confluent's data contracts). The client does not change their
-values."""
+"""Further keys that a version's document may have (for Confluent's data contracts). The client
+passes their values on unchanged."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,7 +44,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """Whether a schema is compatible, and if it is not, the reasons."""
+    """The registry's verdict: whether a schema is compatible, and if it is not, the reasons."""
 
     ok: bool
     messages: list[str]
@@ -64,7 +64,8 @@ def submission(
 
 
 def registered(answer: Any) -> Registered:
-    """Reads a version. Raises KeyError, TypeError or ValueError for any other document."""
+    """Reads a version from the registry's document. Raises KeyError, TypeError or ValueError if the
+    document does not have the form of a version."""
     return Registered(
         str(answer["subject"]),
         number(answer["version"]),
@@ -77,14 +78,15 @@ def registered(answer: Any) -> Registered:
 
 
 def number(value: Any) -> int:
-    """Reads an id or a version. Raises ValueError for any other value."""
+    """Reads an id or a version's number. Raises ValueError if the value is no such number."""
     if type(value) is not int or not 0 <= value <= NUMBER_MAX:
         raise ValueError(f"{value!r} is no id or version")
     return value
 
 
 def references_of(answer: Any) -> tuple[Reference, ...]:
-    """Reads the references of a version. Raises the same errors as `registered`."""
+    """Reads the references from the document of a version. Raises the same errors as
+    `registered`."""
     return tuple(
         Reference(str(each["name"]), str(each["subject"]), number(each["version"]))
         for each in answer

@@ -75,8 +75,7 @@ class RegistryClient:
         """Returns the schema with this id, as a JSON text that itself declares every type that it
         uses.
 
-        Raises `SchemaInvalid` if the schema is no Avro schema, or if a schema that it references is
-        no Avro schema.
+        Raises `SchemaInvalid` if the schema, or a schema that it references, is no Avro schema.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
@@ -104,8 +103,8 @@ class RegistryClient:
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """Returns the version of the subject that has this schema, or None if the subject does not
-        have this schema."""
+        """Returns the version of the subject that has exactly this schema; None if there is
+        none."""
         body = submission(schema, references)
         try:
             return self._requests.json("POST", f"/subjects/{quoted(subject)}", registered, body)
@@ -157,9 +156,9 @@ class RegistryClient:
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
-        """Returns the answer for the key from the cache. If the cache does not have this answer,
-        calls `ask`. The cache has only answers that never change. If it is full, it drops the least
-        recently used answers."""
+        """Returns the answer for the key from the cache. If the cache does not have it, calls
+        `ask`, and stores what `ask` returns. The cache has only answers that never change. If it is
+        full, it drops the least recently used answers."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -188,7 +187,8 @@ def versions_of(subject: str) -> str:
 
 
 def _check_type(type_: str) -> None:
-    if type_ != AVRO:  # a JSON Schema may look like Avro: {"type": "string"}
+    # this check is needed because a JSON Schema may look like Avro: {"type": "string"}
+    if type_ != AVRO:
         raise SchemaInvalid(f"The schema's type is {type_}, not {AVRO}.")
 
 

@@ -37,7 +37,8 @@ class Resolver:
         self._known: dict[tuple[str, int], Mapping[str, Named]] = {}
 
     def parsed(self, schema: str, references: Sequence[Reference] = ()) -> AvroType:
-        """Returns the parsed schema. Its text may use types that the referenced schemas declare."""
+        """Parses a schema, whose text may use types that the referenced schemas declare. Returns
+        its type."""
         return parse(schema, self.types(references), check_defaults=False)
 
     def inlined(self, schema: str, references: Sequence[Reference]) -> str:

@@ -1,5 +1,5 @@
-"""Settings of programs that use a registry. Agent and loader have all these settings, and also a
-setting for the registry's URL."""
+"""Settings of programs that use a registry: credentials and trusted authorities. Agent and loader
+have all of them, and also a setting for the registry's URL."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """No registry answered in time."""
+    """No URL of the registry has answered in time."""
 
 
 class RegistryRefused(SkidwayError):
@@ -49,7 +49,7 @@ class RegistryRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status and body of an HTTP answer."""
+    """The status code and the body of an HTTP answer."""
 
     status: int
     body: bytes
@@ -196,7 +196,8 @@ def _checked(url: str) -> SplitResult:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns the operating system's own message, which urllib3 wraps in errors of its own."""
+    """Returns the operating system's message for a failure, without the errors of urllib3 in which
+    it is wrapped."""
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
     return str(error.__cause__ or error).strip() or type(error).__name__

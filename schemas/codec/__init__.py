@@ -11,13 +11,13 @@ input to the next path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-A caller that puts more bytes around datums can get each datum in pieces. In this case the path
-`columns` encodes a record that is only a text, without a copy of the text.
+A caller that puts further bytes before or after each datum can get the datums in pieces. Then the
+path `columns` encodes a record that has only a text field without copying the text.
 
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by
-one, and all other columns as usual. The codec can decode datums of such a schema, but not encode
-them.
+one, and all other columns as usual. The codec can decode datums of such a schema, but cannot encode
+values into them.
 
 If a row or datum is bad, the codec returns its index and a reason, and processes the other rows or
 datums. Whatever the input bytes are, the codec does not crash or hang, and uses memory only in
@@ -28,7 +28,7 @@ Reading order:
 - `codec`: the codec of one schema; chooses the path and separates bad rows
 - `arrow`: the Arrow type of each Avro type
 - `conform`: brings columns to exactly their Arrow types before they are encoded
-- `faults`: finds the rows that do not fit the schema
+- `faults`: finds the rows with values that do not fit the schema
 - `fast_path`: encodes flat records with pyruhvro
 - `writing`: encodes columns into datums
 - `decimals`: converts decimals in both directions

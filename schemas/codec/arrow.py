@@ -1,4 +1,4 @@
-"""The Arrow type of each Avro type. The codec encodes and decodes with the same table.
+"""The Arrow type of each Avro type. When the codec encodes and when it decodes, it uses this table.
 
 | Avro | Arrow |
 |---|---|
@@ -29,9 +29,9 @@ that Avro does not know, or that does not fit its base type, as the specificatio
 A type that contains itself would need an infinite number of columns. A field *leads back* if its
 type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). A field that
 leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
-other functions of the codec expect types without circles. The codec refuses two kinds of schemas: a
-record without fields, and a schema in which a small datum could become a large text. The error
-message names the place in the schema.
+other functions of the codec expect types without circles. The codec refuses two kinds of schemas
+(`SchemaUnsupported`): a record without fields, and a schema in which a small datum could become a
+large text. The error message names the place in the schema.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def record_of(fields: list[tuple[str, AvroType]]) -> Record:
     """Returns a record with these fields, for values that are no records, but are encoded like
     records."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
-    return Record("-", made, None, (), {})  # no schema can declare a record with this name
+    return Record("-", made, None, (), {})  # the name cannot be that of a record in a schema
 
 
 def branches_of(union: Union) -> list[int]:
@@ -216,8 +216,9 @@ def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> i
 def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
     if len(outer) >= NESTING_MAX:
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
-    # Only records count as levels. The parser limits the nesting of types in the schema's text, and
-    # only references to records by name can lead deeper than the text.
+    # Only records count as levels of nesting here. The parser limits how deeply types are nested in
+    # the schema's text, and only by references to records by name can types be nested deeper than
+    # in the text.
     inside = (*outer, record.name)
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)

@@ -61,8 +61,9 @@ class Codec:
     use one codec.
 
     Raises `SchemaInvalid` for an invalid schema, and `SchemaUnsupported` for a schema that cannot
-    become columns. A default is checked only when it is used. So if a registry has accepted an
-    invalid default, datums that do not need the default can still be decoded.
+    become columns. A field's default in the schema is checked only when it is used. So if a
+    registry has accepted an invalid default, datums that do not need the default can still be
+    decoded.
     """
 
     def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:
@@ -201,8 +202,8 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the datums in `bad` one by one. If one of these datums turns out to be good,
-        inserts its row."""
+        """Reads the datums in `bad` one by one, with the path `fastavro`. If one of them turns out
+        to be good, puts its row between those in `columns`."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())

@@ -3,8 +3,8 @@
 Only lossless conversions are made. Dictionaries, large strings and string views become strings, and
 so do binary values that are UTF-8. Integers may get a wider type. Timestamps may get another time
 zone and a finer unit. If a column needs any other conversion, the caller has made a mistake, and
-the module raises `ColumnsRefused`. If only some values do not fit, the data has a mistake, and the
-rows of these values are bad.
+the module raises `ColumnsRefused`. If the column can be converted except for some values, the
+mistake is in the data, and the rows of these values are bad.
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
 
 
 def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
-    """Returns whether `checked_cast` changes no value, apart from the values that it refuses."""
+    """Returns whether `checked_cast` from `source` to `target` keeps every value that it does not
+    refuse."""
     if types.is_null(source):
         return True
     if types.is_floating(source) and types.is_floating(target):

@@ -7,8 +7,9 @@ A cursor has one position per datum. If a datum is bad, or has to be decoded alo
 it as bad. The cursor moves the position of such a datum to the sink, the zero bytes after the data.
 At the sink, every number reads as zero and every text as empty. So the cursor can continue with the
 other datums, and a length in a bad datum never causes an allocation. Only `length` and `finish`
-compare a position with the end of its datum. Between these calls, a position may move a few bytes
-into the next datum. This does no harm, because `length` or `finish` later marks the datum as bad.
+compare a position with the end of its datum. Before the next of these calls, a position may move a
+few bytes into the following datum. This does no harm, because `length` or `finish` later marks the
+datum as bad.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Chunk:
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
-        bounds[-1] = self.sink  # Arrow needs a last offset at the data's end
+        bounds[-1] = self.sink  # Arrow needs a last offset, which is the end of the data
         every = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer]
         )
@@ -182,8 +183,8 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads varints of two to eight bytes, each as one word. Leaves longer varints to
-        `_longest_numbers`."""
+        """Reads varints of two to eight bytes, each with one read of eight bytes (`Chunk.words`).
+        Leaves longer varints to `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
         word = words[begin]

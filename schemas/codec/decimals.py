@@ -1,6 +1,6 @@
-"""Converts the decimals of a column. Both kinds of decimals are in two's complement. An Avro
-decimal is big-endian, and has either as few bytes as possible or the size of a fixed. An Arrow
-decimal is little-endian, and has 16 or 32 bytes."""
+"""Converts the decimals of a column between Avro's form and Arrow's. Both forms are in two's
+complement. An Avro decimal is big-endian, and has either as few bytes as possible or the size of a
+fixed. An Arrow decimal is little-endian, and has 16 or 32 bytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from skidway.schemas.codec.cursor import Bytes, Ints, Mask
 
 
 def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa.Array, Mask]:
-    """Returns the decimals whose bytes end at `ends` in `data`, and a mask of the decimals that are
-    too long or too large.
+    """Returns the decimals whose bytes end at `ends` in `data`, and a mask that is true for those
+    that are too long or too large.
 
     A decimal without bytes is zero.
     """
@@ -54,16 +54,16 @@ def _resized(big_endian: Bytes, size: int) -> Bytes:
 
 
 def _exceeds(little_endian: Bytes, limit: int) -> Mask:
-    """Returns a mask of the numbers that are -limit or lower, or limit or higher."""
+    """Returns a mask that is true for the numbers that are at most -limit or at least limit."""
     words = np.ascontiguousarray(little_endian).view("<u8")
     high = words[:, -1].view(np.int64)
     return ~_less(words, high, limit) | _less(words, high, 1 - limit)
 
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
-    """Returns a mask of the numbers below `limit`. To compare a number with `limit`, the function
-    looks at the highest word in which the two differ: the number is below `limit` if its word is
-    smaller."""
+    """Returns a mask that is true for the numbers below `limit`. To compare a number with `limit`,
+    the function looks at the highest word in which the two differ: the number is below `limit` if
+    its word is smaller."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

@@ -2,12 +2,12 @@
 
 pyruhvro gets only records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
-Some columns of other types are first turned into columns of these types, without any change in the
-bytes of the datums. Int, date, times and timestamps become longs. Bytes become strings whose
-content is not checked. An enum becomes the number of its symbol. A record inside a record is
-replaced by its fields. The slow path, `skidway.schemas.codec.writing`, encodes all other records
-(with arrays, maps, fixed, nullable records, null). It also encodes a batch for which the fast path
-raises `NotProven`.
+Some columns of other types are first turned into columns of these types in such a way that the
+bytes of the datums stay the same. Int, date, times and timestamps become longs. Bytes become
+strings whose content is not checked. An enum becomes the number of its symbol. A record inside a
+record is replaced by its fields. The slow path, `skidway.schemas.codec.writing`, encodes all other
+records (with arrays, maps, fixed, nullable records, null). It also encodes a batch for which the
+fast path raises `NotProven`.
 
 There is no fast path for decoding. `skidway.schemas.codec.reading` decodes all datums.
 """
@@ -37,7 +37,8 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """No test proves the fast path for this input, so the slow path has to encode it."""
+    """The tests do not prove that the fast path encodes this input rightly, so the slow path has to
+    encode it."""
 
 
 @dataclass(frozen=True, slots=True)

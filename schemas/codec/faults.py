@@ -1,5 +1,5 @@
-"""Finds the rows that do not fit the schema although the column has the right type. Returns a
-reason for each of these rows.
+"""Finds the rows that cannot be encoded although their columns have the types that the schema
+demands. Returns a reason for each of these rows.
 
 A row does not fit if it has one of these faults, at any depth:
 

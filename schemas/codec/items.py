@@ -1,11 +1,12 @@
-"""Finds where the items of arrays and maps begin, for all rows of a chunk at once.
+"""Finds where the items of arrays and maps begin, for all rows of a chunk of datums at once. A
+cursor is the position that was reached in each datum (`cursor`).
 
-An item begins where the item before it ends. Items that are numbers are found by their last bytes,
-in one pass over the whole chunk. The places of items of a fixed size are computed. Items of other
-types are skipped in rounds: the first items of all rows together, then the second items, and so on.
-Blocks of items are skipped in rounds, too. A round saves time only if many rows have an item or
-block in this round. When fewer than `ROWS_MIN` rows have items or blocks left, these rows are
-decoded one datum at a time.
+An item begins where the item before it ends. In items that are varints, the last byte shows its
+place by a bit; so one pass over the whole chunk finds all of them. The places of items of a fixed
+size are computed. Items of other types are skipped in rounds: the first items of all rows together,
+then the second items, and so on. Blocks of items are skipped in rounds, too. A round saves time
+only if many rows have an item or block in this round. When fewer than `ROWS_MIN` rows have items or
+blocks left, these rows are decoded one datum at a time.
 
 This module does not trust the count of items in a datum. The row must have enough bytes for the
 shortest form of all its items, and the items must not take more memory than
@@ -106,7 +107,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # comes before memory is allocated for items
+                part.fail(counts > 1)  # must come before memory is allocated for items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -117,8 +118,8 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """Returns, for each row, the number of items of its next block (zero after the last block),
-        and the end of this block (-1 if the block does not contain its size)."""
+        """Returns, for each row, the number of items in its next block (zero after the last block),
+        and the position at which this block ends (-1 if the block does not state its size)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -133,9 +134,8 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Returns a mask of the rows that have more items than their bytes allow. The mask also
-        includes rows with a count of -2**63, because this count stays negative when it is
-        negated."""
+        """Returns a mask of the rows that claim to have more items than their bytes allow. The mask
+        also includes rows with a count of -2**63, which stays negative when it is negated."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
@@ -236,8 +236,8 @@ def _fixed_size(avro: AvroType) -> int | None:
 
 
 def _is_arithmetic(avro: AvroType) -> bool:
-    """Returns whether the positions of an array's items can be found without skipping the items one
-    by one."""
+    """Returns whether the positions of an array's items can be computed, without skipping the items
+    in rounds."""
     return avro.kind in _NUMBERS or _fixed_size(avro) is not None
 
 

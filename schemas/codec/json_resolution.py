@@ -1,5 +1,6 @@
-"""Does schema resolution on single values, for types that contain themselves. The values are JSON
-values of `json_text`. The rules are those of `resolution`, which resolves whole columns.
+"""Does schema resolution on single values, for types that contain themselves. The values are the
+JSON values that `json_text` describes. The rules are those of `resolution`, which resolves whole
+columns.
 
 If a field's type contains itself in both schemas, the JSON text of each value is read, resolved and
 written again. If the type contains itself only in the reader's schema, the writer's column is
@@ -194,7 +195,8 @@ class Resolver:
 
 
 class _Texts:
-    """Makes a column of texts."""
+    """Turns JSON values of the reader's type into a column of JSON texts, if the type is
+    `Recursive`."""
 
     def one(self, value: Any) -> str | None:
         return written(value)
@@ -277,8 +279,8 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """Returns the conversion between two primitive or fixed types. The conversion turns each value
-    into a column with one row, and converts this column."""
+    """Returns the conversion between two primitive or fixed types. It makes a column with one row
+    of each value, and converts this column by the rules for columns."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

@@ -116,7 +116,7 @@ def written(value: Any) -> str | None:
 
 
 def read(text: str | None) -> Any:
-    """Returns the JSON value of a text."""
+    """Returns the JSON value of a text that `written` made; None for None."""
     return None if text is None else json.loads(text)
 
 
@@ -129,9 +129,9 @@ def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
 
 
 def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
-    """Returns the value with each leaf (a value of a type without inner types) replaced by the
-    result of `leaf`. Each level of nesting needs only two calls, so that the stack is large enough
-    for `bounds.DEPTH_MAX` levels."""
+    """Returns `value` with each leaf (a value of a type without inner types) replaced by the result
+    of the function `leaf`. Each level of nesting needs only two calls, so that the stack is large
+    enough for `bounds.DEPTH_MAX` levels."""
     if isinstance(avro, Recursive):
         avro = avro.type
     if not isinstance(avro, Union):

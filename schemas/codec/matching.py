@@ -1,5 +1,5 @@
-"""Has the rules of Avro's schema resolution about the names of records, enums and fixed types, and
-about the conversion between primitive or fixed types. `resolution` (whole columns) and
+"""Implements the rules of Avro's schema resolution about the names of records, enums and fixed
+types, and about the conversion between primitive or fixed types. `resolution` (whole columns) and
 `json_resolution` (single values) both use these rules."""
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
 
 
 def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
-    """Returns the error for values of one kind that would have to become values of another kind."""
+    """Returns the error for a pair of types of which the reader's can never be made from the
+    writer's, such as a record from a string."""
     return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
 
 

@@ -6,7 +6,7 @@ bytes, and bytes to string. A conversion between two logical types of one family
 of day, decimals) does not change the value. In all other cases, the conversion ignores the writer's
 logical type, and reads the number or bytes as the reader's logical type. Numbers that become
 floating-point numbers are rounded as in Java. If rounding has changed a number, the conversion
-returns the number's row with the reason `ROUNDED`, because some callers must not change values.
+reports the number's row with the reason `ROUNDED`, because some callers must then refuse the row.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _promoted(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
-    """Marks the rows whose number has more digits than the floating-point type can represent."""
+    """Returns the rows whose number was changed by rounding, with the reason `ROUNDED`."""
     same = pc.and_(
         pc.equal(made.cast(column.type, safe=False), column),
         pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),  # else it wraps

@@ -3,9 +3,9 @@ becomes a Python object.
 
 The schema is compiled into readers once. A reader moves a cursor over the values of one type and
 returns the column of that type. Rows may have different branches of a union, or an array may be
-empty in only some rows. Then the rows of each kind are read separately, and merged again. For
-arrays and maps, this module first finds where the items begin (`skidway.schemas.codec.items`), then
-reads the items like rows.
+empty in only some rows. Then the rows that are alike are read separately, and the results are
+merged again. For arrays and maps, this module first finds where the items begin
+(`skidway.schemas.codec.items`), then reads the items like rows.
 
 A row is marked as bad if its bytes are not a valid datum. A row is also marked as bad if it has a
 rare form that this module leaves to `rows`: many more items or blocks than most rows, or decimals

@@ -16,8 +16,8 @@ module uses these rules:
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
   microseconds, and a decimal becomes the same value with another scale. If the conversion cannot
-  keep the exact value, the row does not fit. Between other logical types, the conversion does not
-  change the number in the datum.
+  keep the exact value, the row does not fit the reader's schema. A conversion between other logical
+  types does not change the number in the datum.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Only unions have nulls, and the steps for unions
@@ -55,7 +55,7 @@ from skidway.schemas.codec.spreading import merged, null_of, repeated
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Unfit = list[tuple[Mask, str]]
-"""Rows that do not fit, with their reasons."""
+"""Rows that do not fit the reader's schema: masks of rows, each with the reason."""
 Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
 
 

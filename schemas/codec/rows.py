@@ -1,6 +1,6 @@
 """The slow path: reads one datum at a time, with fastavro. The codec first decodes all datums with
-the fast path (the module `columns`). It uses the slow path for the datums that `columns` marks as
-bad.
+the fast path `columns` (the module `reading`). It uses the slow path for the datums that `reading`
+marks as bad.
 
 The slow path decides which of these datums are really bad, and returns the reason for each of them.
 fastavro gets the schema without logical types, so it reads dates, times and timestamps as numbers.
@@ -56,7 +56,7 @@ class Rows:
         self._has_circles = leading_back(record) is not None
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
-        """Returns the columns of the good datums, and the faults. The faults map the index of each
+        """Returns the columns of the good datums, and the faults: a mapping from the index of each
         bad datum to the reason why it is bad.
 
         A Python object takes many times as much memory as the datum from which it is read. So this

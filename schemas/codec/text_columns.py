@@ -1,8 +1,8 @@
 """Reads and writes columns of JSON texts (`json_text`), for values whose type contains itself. This
-module reads, skips and writes these values one by one. The codec processes all other columns as
-whole columns.
+module reads, skips and writes these values one by one, unlike the values of all other columns.
 
-If a value does not match its type, or is nested too deeply, its row is marked as bad.
+A cursor is the position that was reached in each datum (`cursor`). If a value does not match its
+type, or is nested too deeply, its row is marked as bad.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 makes fragments. Then this module joins the fragments.
 
 A fragment has some bytes for every row, for example a number, a text, or the items of a list. A
-record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. Writers
-encode nested values as if these were rows. The encoded items of one list are adjacent, so one slice
-of the items' bytes contains all items of a list. The fragment of a list column consists of these
-slices. The fragment of a column with nulls has an empty slice for each null.
+record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. To a
+writer, the items of lists and the fields of nested records are rows, too. The encoded items of one
+list are adjacent, so one slice of the items' bytes contains all items of a list. The fragment of a
+list column consists of these slices. The fragment of a column with nulls has an empty slice for
+each null.
 
 Writers need arrays that have exactly the schema's types, and that `conform` has accepted. These
 arrays have no null where the schema forbids null, no unknown symbol, and no map with the same key

@@ -1,4 +1,4 @@
-"""Has the verbs (subcommands) of `skidway schemas`, in one module for each kind of work.
+"""The verbs (subcommands) of `skidway schemas`, with one module for each kind of work.
 
 Reading order:
 

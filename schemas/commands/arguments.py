@@ -21,8 +21,8 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
 
 
 def add_schemas(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments SUBJECT and FILE, and --reference. With --by-name, there is no SUBJECT,
-    because each file is named after its subject."""
+    """Adds the arguments SUBJECT and FILE, and --reference. With the option --by-name, several
+    files and no SUBJECT are given, because each file is named after its subject."""
     parser.add_argument(
         "names",
         nargs="+",

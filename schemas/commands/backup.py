@@ -116,8 +116,8 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Makes a function that shows progress. The function shows nothing in the first `NOTICED_S`
-    seconds of the work."""
+    """Makes a function that shows progress with `progress`, but shows nothing in the first
+    `NOTICED_S` seconds of the work."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:

@@ -86,7 +86,8 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _diff_files(args: argparse.Namespace) -> int:
-    """Compares two files. With --against, the argument SUBJECT is the path of the new file."""
+    """Compares the schemas in two files, because --against is given. The argument SUBJECT is then
+    the path of the new file."""
     if args.file is not None or args.old is not None or args.new is not None or args.reference:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     new_name = args.subject

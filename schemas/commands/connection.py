@@ -18,7 +18,7 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings(RegistrySecuritySettings):
-    """Settings of `skidway schemas`."""
+    """The settings that the verbs of `skidway schemas` read: the registry's URL and credentials."""
 
     url: str = setting(
         "schema.registry.url",

@@ -156,8 +156,8 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Refuses an unknown subject. If a subject is unknown, the registry says that every schema is
-    compatible. So without this function, a check would succeed for a mistyped subject.
+    """Raises an error if the subject is unknown to the registry. For such a subject, the registry
+    would say that every schema is compatible, so a check would succeed for a mistyped subject.
     """
     try:
         client.versions(subject)

@@ -133,8 +133,9 @@ def _which(subject: str, version: Version) -> str:
 
 
 def _reason(message: str) -> str | None:
-    """Returns the sentence of a registry's message that says why the schema is incompatible.
-    Returns None if the message only repeats the old schema or the settings.
+    """Returns the sentence in one of the registry's messages that says why the schema is
+    incompatible. Returns None if the message gives no reason, but only repeats the old schema or
+    the settings.
     """
     sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
     if sentence:

@@ -142,8 +142,8 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """Returns a sentence that says which records were read, and that other records may have been
-    written with the schema.
+    """Returns a sentence that says which records were searched for the schema's id, and that
+    records outside of these may have been written with the schema.
     """
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."

@@ -1,5 +1,5 @@
-"""Chooses the registry of a command. The registry's URL comes from --registry, the environment or
-the profile."""
+"""Chooses the registry that a command asks for schemas. Its URL comes from --registry, the
+environment or the profile."""
 
 from __future__ import annotations
 

@@ -192,8 +192,8 @@ def offsets_at(
 def _batches(
     fetcher: Fetcher, timeout_s: float | None
 ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
-    """Yields batches as they arrive. Ends when no batch has arrived for `timeout_s` seconds. If
-    `timeout_s` is None, never ends."""
+    """Yields batches of records as they arrive from the brokers. Ends when no batch has arrived for
+    `timeout_s` seconds. If `timeout_s` is None, never ends."""
     heard_at = time.monotonic()
     while timeout_s is None or time.monotonic() - heard_at < timeout_s:
         for fetched in fetcher.poll(LOOK_EVERY_MS):

@@ -3,8 +3,8 @@ fleet. The guide's instructions work on hosts that Ansible has installed.
 
 The fleet consists of a datacenter, the datacenter's mirror, two agents whose logs are written
 during all tests, and a registry with TLS. The tests run the commands of the guide itself (see
-support.recipes). Each test continues where the previous test ended, and leaves a fleet in which
-lines arrive.
+support.recipes). Each test continues where the previous test ended, and leaves a fleet that
+delivers lines to the mirror.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
 
 
 def started(site: Recoveries, program: str) -> str:
-    """Returns the time at which a program on the offline host was started."""
+    """Returns the time, as systemd prints it, at which a program on the offline host was
+    started."""
     return site.offline.read(f"systemctl show -P ExecMainStartTimestamp skidway-{program}")
 
 
@@ -130,9 +131,9 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is down, `skidway mirror status` reports the outage. The mirror stops
-    no partition, and its broker stays healthy. When the source is up again, the mirror continues to
-    copy without an operator's help."""
+    """While a mirror's source is down, `skidway mirror status` reports the outage. The outage is no
+    reason for the mirror to stop a partition for good, and the mirror's broker stays healthy. When
+    the source is up again, the mirror continues to copy without an operator's help."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
@@ -288,7 +289,8 @@ SWAP = (
 
 
 def keep_a_copy(site: Recoveries) -> None:
-    """Stops the source's broker, copies its disk, and starts the broker again."""
+    """Stops the broker of the mirror's source, copies the broker's disk, and starts the broker
+    again."""
     site.source.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.copy; "
         f"cp -a {BROKER_DISK} {BROKER_DISK}.copy; systemctl start skidway-broker"
@@ -303,13 +305,13 @@ def agents(site: Recoveries, what: str) -> None:
 
 
 def loaded(site: Recoveries) -> dict[str, int]:
-    """Runs a load. Returns the number of rows for each line."""
+    """Runs a load. Returns how many rows each line has in the output."""
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     return site.rows()
 
 
 def alter(site: Recoveries, topic: str, cluster: str, *settings: str) -> None:
-    """Runs `skidway topics alter` with these settings."""
+    """Runs `skidway topics alter` for one topic of one cluster, with the given settings."""
     words = " ".join(f"--topic-config {each}" for each in settings)
     command = f"skidway topics alter {topic} {words} --bootstrap-server {cluster}-broker:9092"
     status, said = site.say(site.source, "broker", command)

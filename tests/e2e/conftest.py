@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    """Runs every program of a pipeline. The agent has no file to read yet."""
+    """Yields a pipeline whose programs all run. The agent has no file to read yet."""
     folder = tmp_path_factory.mktemp("pipeline")
     made = Pipeline(folder, [{"topic": "nothing", "paths": [str(folder / "nothing")]}])
     try:
@@ -38,7 +38,8 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """Runs the stories of the selected tests to their ends."""
+    """Runs the stories of the selected tests to their ends, and returns the stage on which they
+    ran."""
     return Stage(pipeline, chosen(request)).tell()
 
 

@@ -28,8 +28,8 @@ MANY_FILES = 50
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story keeps the promise in its docstring. A story is a function of this module that
-    causes a fault and checks the rows."""
+    """Runs one story. A story is a function of this module that causes a fault, and then checks
+    that the rows are as its docstring says."""
     stage.result(story)
 
 
@@ -39,7 +39,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
     """No line is lost or doubled if the agent is killed with kill -9 again and again while it sends
-    lines. Meanwhile the program continues to write lines."""
+    lines. Meanwhile the program that writes the log continues to write lines."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -256,8 +256,8 @@ def registry_down_when_the_agent_starts(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log*")
 def rotations_in_quick_succession(trial: Trial) -> Told:
-    """If a log is rotated again and again, faster than the agent looks for changes, the agent reads
-    each rotated file once."""
+    """If a log is rotated again and again, so that several rotations happen between two of the
+    agent's scans for files, the agent reads each rotated file once."""
     chance = random.Random(2)
     for _ in range(ROTATIONS):
         path = trial.write("app.log", chance.randrange(1, 2000))
@@ -287,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """If files are renamed to names that the agent's pattern does not match before the agent has
-    found these files, the agent still reads each of them once."""
+    """The agent has not found some files yet when they are renamed to names that its pattern does
+    not match. It still reads each of these files once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):

@@ -25,8 +25,8 @@ def stage(
     tmp_path_factory: pytest.TempPathFactory,
     apache_kafka: ApacheKafka,
 ) -> Iterator[Stage]:
-    """A stage on which the datacenter uses Apache Kafka and none of our brokers. The stage also has
-    an agent, an offline broker with the mirror, and a loader."""
+    """A stage on which Apache Kafka is the datacenter's only broker. The stage also has an agent,
+    Skidway's offline broker with the mirror, and a loader."""
     folder = tmp_path_factory.mktemp("through-kafka")
     mirror = {
         "cluster": DATACENTER,
@@ -52,8 +52,8 @@ def stage(
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_lines_through_apache_kafka(stage: Stage, story: Story) -> None:
-    """Each story keeps the promise in its docstring. A story is a function of this module that
-    sends lines and checks the rows."""
+    """Runs one story. A story is a function of this module that sends lines, and then checks that
+    the rows are as its docstring says."""
     stage.result(story)
 
 
@@ -75,8 +75,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Kafka does not delete records whose event times are ten years ago. The reason is that the
-    agent creates topics with configs that make retention ignore event times."""
+    """Kafka keeps records whose event times are ten years old. The reason is that the agent creates
+    topics with configs that make retention ignore event times."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

@@ -30,8 +30,8 @@ REGISTRATION = "/brokers/ids/1"
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story keeps the promise in its docstring. A story is a function of this module that
-    causes a fault and checks the rows."""
+    """Runs one story. A story is a function of this module that causes a fault, and then checks
+    that the rows are as its docstring says."""
     stage.result(story)
 
 
@@ -85,9 +85,9 @@ def places(trial: Trial) -> dict[tuple[int, int], set[int]]:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """If partitions are added to a topic after the agent was killed, the restarted agent sends
-    unacknowledged lines again to the same partitions as before. It does not use the new partitions
-    for these lines."""
+    """If partitions are added to a topic after the agent was killed, the restarted agent sends each
+    unacknowledged line again to the partition to which it was sent before the kill. It does not use
+    the new partitions for these lines."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()

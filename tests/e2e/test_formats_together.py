@@ -55,7 +55,8 @@ class Log:
 
 
 def log_of(settings: dict[str, Any], data: bytes, *rest: Any, cut: int = 0, **more: Any) -> Log:
-    """A log whose bytes are divided inside a line: at the position `cut`, or in the middle."""
+    """A log whose bytes are divided inside a line: at the position `cut`, or, if `cut` is 0, in the
+    middle of the log."""
     cut = cut or len(data) // 2
     return Log(settings, data[:cut], data[cut:], *rest, **more)
 
@@ -66,7 +67,7 @@ def truth(name: str) -> list[dict[str, str]]:
 
 
 def lines_of(name: str) -> list[str]:
-    """The first lines of a log, with their line terminators."""
+    """The first LINES lines of a log, with their line terminators."""
     return (LOGS / f"{name}.log").read_bytes().decode().splitlines(keepends=True)[:LINES]
 
 
@@ -144,7 +145,7 @@ def delimited() -> Log:
 
 
 def logfmt() -> Log:
-    """Lines of keys and values, most of which have no column."""
+    """Lines of keys and values. The schema has no column for most of the keys."""
     pattern = re.compile(r"(\S+ \S+) - ([A-Z]+) +\[(.*)\] - (.*)")
     lines, rows = [], []
     for line in lines_of("zookeeper"):
@@ -363,8 +364,8 @@ def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) -> None:
-    """A line that does not fit its parser is in the topic for rejected lines, with its text. Only
-    the masks of the line's source have changed this text."""
+    """A line that does not fit its parser is in the topic for rejected lines, with its text. The
+    text is as it was written, except where the source's settings mask a part of it."""
     found = [row["line"] for row in rows_of(told, f"{name}.rejected")]
     texts = [line.decode().rstrip("\r\n") if isinstance(line, bytes) else line for line in found]
     assert texts == told.logs[name].rejects
@@ -372,9 +373,9 @@ def test_rejected_lines_are_there_as_they_were_written(told: Told, name: str) ->
 
 @promise("6 filtered", "6 complete before a time")
 def test_the_audit_calls_all_of_it_complete(told: Told) -> None:
-    """All buckets are complete, and the report shows as many records in every tier as there are
-    rows. `skidway audit complete` answers yes for the first two hours of a topic, and counts
-    exactly the rows of this time, even if rules left out records."""
+    """All buckets are complete, and the audit's report shows as many records in every tier as there
+    are rows. Even if rules left out records, `skidway audit complete` answers yes for the first two
+    hours of a topic, and counts exactly the rows of these hours."""
     counted: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for bucket in told.report["buckets"]:
         for place in bucket["places"]:

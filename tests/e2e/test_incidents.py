@@ -71,7 +71,7 @@ CONFIGURED = {"agent": "agent", "audit": "audit", "load": "loader", "mirror": "b
 
 
 class Incidents:
-    """The site on which all incidents happen, and the commands that an operator runs."""
+    """The site on which all incidents happen, and methods that run the commands of an operator."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -109,7 +109,7 @@ class Incidents:
         )
 
     def why(self, topic: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """The JSON document of `skidway audit why` about a topic of dc1."""
+        """The JSON document of `skidway audit why` about a topic of dc1. loads: as in `asked`."""
         health = ["--agent-health", self.pipeline.site.health("agent")]
         collector = ["--collector", self.pipeline.site.url("dashboard")]
         registry = ["--registry", self.pipeline.site.url("registry")]
@@ -117,13 +117,14 @@ class Incidents:
         return self.asked("why", *health, *collector, *registry, *named, loads=loads)
 
     def asked(self, verb: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """The JSON document and the exit status of a subcommand of `skidway audit`."""
+        """The JSON document of a subcommand of `skidway audit`, with the exit status under
+        `status`. loads: whether the audit also expects the tier hdfs."""
         config = self.pipeline.site.config("audit") if loads else self.without_loads
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             status = main(["audit", verb, "--json", "--config", str(config), *options])
         if status == 2:
-            return {"buckets": [], "others": 0, "status": 2}  # the topic is not known yet
+            return {"buckets": [], "others": 0, "status": 2}  # the topic is still unknown
         assert status in (0, 1), out.getvalue()
         document: dict[str, Any] = json.loads(out.getvalue())
         return document | {"status": status}
@@ -267,7 +268,7 @@ def test_a_log_was_deleted_unread(site: Incidents) -> None:
 
 def test_lines_were_rejected(site: Incidents) -> None:
     """If lines were rejected, `why` names their host, shows one of them, and names a command that
-    shows all of them. The page shows one of them, too. A person who knows the rejected lines can
+    shows all of them. The page shows one of them, too. A person who has looked at them can
     accept the bucket."""
     log = site.log("rejected-lines")
     log.write("app.log", 50)
@@ -284,8 +285,8 @@ def test_lines_were_rejected(site: Incidents) -> None:
 
 
 def test_a_pattern_was_wrong(site: Incidents) -> None:
-    """If most lines of a topic are rejected, `why` says that the pattern is wrong, and names a
-    command that shows which lines do not fit."""
+    """If most lines of a topic are rejected, `why` says that the topic's regular expression is
+    wrong, and names a command that shows which lines do not match it."""
     log = site.log("wrong-pattern")
     log.write("app.log", 50)
     site.settle(log)
@@ -300,9 +301,9 @@ def test_a_pattern_was_wrong(site: Incidents) -> None:
 
 
 def test_a_mirror_stopped(site: Incidents) -> None:
-    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. The command that
-    `why` names asks the mirror, and the mirror's status names the cluster that the mirror does not
-    follow."""
+    """If nothing arrives from a cluster, `why` does not blame the cluster's hosts. `why` names the
+    command that asks the mirror for its status, and this status names the cluster from which the
+    mirror does not copy."""
     log = site.log("stopped-mirror")
     log.write("app.log", 10)
     site.settle(log)
@@ -474,13 +475,13 @@ def full_disk(program: Program) -> Iterator[None]:
 
 
 def of_the_mirror(header: RequestHeader, body: memoryview) -> bool:
-    """Whether the mirror of the other cluster sent this request."""
+    """Whether the mirror that the offline cluster runs sent this request."""
     return header.client_id == f"skidway-mirror-{OFFLINE}"
 
 
 def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
-    """Runs the acceptances that `why` names for a cause (or for every cause), until no bucket needs
-    one."""
+    """Runs the commands `skidway audit accept` that `why` names for a cause (or for every cause, if
+    `cause` is None), until `why` names none."""
 
     def accepted() -> bool:
         document = site.why(topic)

@@ -26,8 +26,8 @@ HOURS = 400
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story keeps the promise in its docstring. A story is a function of this module that
-    causes a fault and checks the rows."""
+    """Runs one story. A story is a function of this module that causes a fault, and then checks
+    that the rows are as its docstring says."""
     stage.result(story)
 
 
@@ -79,8 +79,8 @@ def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
 
 @STORIES.add()
 def two_loads_at_once(trial: Trial) -> Told:
-    """If two loads run at the same time, the load that commits first wins. The other load notices
-    that it was too late, and adds no rows."""
+    """If two loads of the same records run at the same time, only the load that commits first adds
+    its rows. The other load notices that it was too late, and adds no rows."""
     trial.write("app.log", LINES)
     trial.settle()
     slow = stopped_when(trial, lambda: bool(staged(trial)))

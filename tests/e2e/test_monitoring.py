@@ -90,7 +90,8 @@ def settle(pipeline: Pipeline, logs: Oracle) -> None:
 
 
 def targets(pipeline: Pipeline, textfile: str) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """The jobs of deploy/monitoring/prometheus.yml, with the addresses of the pipeline."""
+    """The jobs of deploy/monitoring/prometheus.yml, each with the addresses of the pipeline's
+    programs and with its labels."""
     site = pipeline.site
 
     def at(*programs: str) -> list[str]:

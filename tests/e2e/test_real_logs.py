@@ -91,8 +91,8 @@ def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
 
 
 def expect_time(found: datetime, text: str, format: str) -> None:
-    """Asserts that the row's time is the time in the text. If the format has no year, compares the
-    times with the row's year."""
+    """Asserts that the row's time is the time in the text. If the format has no year, the time in
+    the text gets the row's year."""
     if "%y" in format.lower():
         assert found == datetime.strptime(text, format).replace(tzinfo=UTC)
     else:

@@ -37,7 +37,7 @@ def values(trial: Trial, field: str = "line") -> list[str]:
 
 @STORIES.add(multiline={"type": "python", "timeout.ms": 10_000})
 def traces(trial: Trial) -> Told:
-    """A stack trace and the log line before it become one row."""
+    """A stack trace and the log line before the trace become one row."""
     sample = (TRACES / "python.txt").read_text()
     write(trial, "app.log", sample.replace("=== ", "").encode())
     trial.settle()

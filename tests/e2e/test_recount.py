@@ -1,4 +1,5 @@
-"""A recount counts all loaded rows again. So it checks the audit's verdict in a second way."""
+"""A recount counts the rows in the output's files. So it checks the audit's verdict without
+trusting what the loader has counted."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_the_recount_agrees(stage: Stage, story: Story) -> None:
-    """Each story keeps the promise in its docstring. A story is a function of this module that
-    sends lines and checks the rows."""
+    """Runs one story. A story is a function of this module that sends lines, and then checks that
+    the rows are as its docstring says."""
     stage.result(story)
 
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """After all faults of all stories, the rows in the files are the rows that every tier (agent,
-    broker, mirror and HDFS) has counted."""
+    """After all faults of all stories, a recount of the output's files finds exactly the rows that
+    every tier (agent, broker, mirror and HDFS) has counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

@@ -148,8 +148,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
 def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
     """Rows that have the content of their lines count as equal. If one value of one row is changed
     in the output, `skidway audit sample` names host, file, byte, row and field, and shows the
-    line's text. The bucket is then not complete, and `why` names this cause. After a reload of the
-    hour, all rows are equal and the bucket is complete again."""
+    line's text. The bucket is then not complete, and `skidway audit why` names the changed row as
+    the cause. After a reload of the hour, all rows are equal and the bucket is complete again."""
     topic = "changed-row"
     lines = [f"INFO {number} shipped" for number in range(20)]
     path = site.deliver(topic, "app.log", [*lines, "no level"])
@@ -206,7 +206,8 @@ def is_complete(site: Samples, topic: str) -> bool:
 
 
 def content_differs(site: Samples, topic: str) -> dict[str, Any]:
-    """Waits until `why` names changed content as the cause."""
+    """Waits until `skidway audit why` names changed content as the cause, and returns its
+    bucket."""
     seen: list[Any] = []
 
     def named() -> dict[str, Any] | None:
@@ -229,8 +230,8 @@ def content_differs(site: Samples, topic: str) -> dict[str, Any]:
 @promise("6 content")
 def test_what_an_agent_sent_wrongly_is_found_in_records_and_rows(site: Samples) -> None:
     """If an agent sends a record whose content differs from its line, `skidway audit sample` finds
-    this record before the load. After the load it finds the record's row, and says that the record
-    differs, too."""
+    this record before the load. After the load it finds the record's row, and says that not only
+    the row but also the record differs from the line."""
     topic = "changed-record"
     lines = ["order 1 paid 4", "order 2 paid 5", "order 3 paid 7"]
     path = site.deliver(topic, "app.log", lines)

@@ -1,4 +1,5 @@
-"""`skidway audit trace` and `find` follow single lines through all programs."""
+"""`skidway audit trace` and `skidway audit find` tell what happened to a single line in every
+program."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_line_is_followed(stage: Stage, story: Story) -> None:
-    """Each story keeps the promise in its docstring. A story is a function of this module that
-    asks about lines after a load."""
+    """Runs one story. A story is a function of this module that asks about lines after a load, and
+    checks that the answers are as its docstring says."""
     stage.result(story)
 
 

@@ -280,8 +280,8 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
     """No line is lost or doubled because of kills, new partitions or changed settings, and the
-    agent's counts are equal to the counts of the rows. The brokers have exactly the records that
-    the samples name."""
+    agent's counts are equal to the counts of the rows. In the byte ranges of the samples, the
+    brokers have exactly the records that the samples name."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -289,7 +289,7 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 new settings")
 @pytest.mark.parametrize("also", ["", "narrow", "multiline"])
 def test_reloads_lose_and_double_nothing(also: str, seeds: Seeds) -> None:
-    """A running agent may take other settings at any moment, even shortly before it is killed. No
+    """A running agent may get changed settings at any moment, even shortly before it is killed. No
     line is lost or doubled, and the agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(6000, 6008)):
         run(seed, "key", EVERYTHING_SURE | {"reload"} | ({also} - {""}))
@@ -301,8 +301,8 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
     partitioning: str, seeds: Seeds
 ) -> None:
     """If lines are joined to records, no line is lost or doubled because of kills, rotations or
-    changed settings. This is so even if the changed settings join lines in another way. No record
-    contains the beginning of another record."""
+    changed settings. This is so even if the changed settings have another rule for joining lines.
+    No record contains the beginning of another record."""
     for seed in seeds(range(5000, 5010)):
         run(seed, partitioning, EVERYTHING_SURE | {"multiline"})
 
@@ -328,8 +328,8 @@ def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds:
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
-    """If a log is rotated faster than the agent looks for changes, and only two rotated files are
-    kept, the agent declares the deleted files lost."""
+    """If a log is rotated so often that the agent does not find each rotated file in time, and only
+    two rotated files are kept, the agent declares lines of the deleted files lost."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 

@@ -97,7 +97,8 @@ class Container(Schedule):
         yield from self.of_agent((self.reload, 1))
 
     def write(self) -> None:
-        """Writes a few lines of the runtime. The last line may be cut before its text."""
+        """Writes a few lines of the runtime. Sometimes the last line is written only up to its
+        time. The rest follows with the next call."""
         data = self.rest
         self.rest = b""
         for _ in range(self.random.randint(1, 3)):
@@ -159,8 +160,8 @@ class Container(Schedule):
         return CELLS.findall(self.content.get(file, b"")[first:end].decode())
 
     def read_message(self, message: Any) -> None:
-        """A seal says that all lines before a certain time are counted. Asserts that each of these
-        lines has arrived."""
+        """If the message is a seal, it says that all lines before a certain time are counted.
+        Asserts that each of these lines has arrived at the brokers."""
         if isinstance(message, Seal):
             there = self.cells_there() | set(CELLS.findall(self.rest.decode()))
             for topic in message.topics:
@@ -183,7 +184,8 @@ class Container(Schedule):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
-        """Asserts that the text has all its parts, if they came in time."""
+        """Asserts that the text has all its parts, if they were written within the agent's
+        `idle.flush.ms`."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"
@@ -244,8 +246,8 @@ def test_parts_of_a_containers_lines_are_neither_lost_nor_doubled(
 @promise("2 framing")
 @pytest.mark.parametrize("also", ["", "multiline"])
 def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -> None:
-    """If the parts of a text come before `idle.flush.ms` has passed, they become one record, even
-    if the agent is killed between two parts."""
+    """If each part of a text comes before `idle.flush.ms` has passed since the previous part, the
+    parts become one record, even if the agent is killed between two parts."""
     run_all(seeds(range(16_000, 16_010)), "file", "patient", also)
 
 

@@ -42,7 +42,7 @@ class Line:
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
     # False if nothing shows that the line existed. An example is a line whose file was written and
-    # deleted between two looks of the agent.
+    # deleted between two of the agent's scans for files.
     has_trace: bool = True
     traced_by_others: bool = False  # only the other files show that this line's file existed
 
@@ -55,7 +55,7 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # each file has its own first line, which fills its fingerprint
+    has_header: bool = False  # each file has its own first line, as long as a fingerprint
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
@@ -128,8 +128,9 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies and truncates the log, but at most once between two looks of the agent. After
-        several copies it would be impossible to say which copy belongs to which file."""
+        """Copies and truncates the log, but at most once between two of the agent's scans for
+        files. After several copies it would be impossible to say which copy belongs to which
+        file."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -255,9 +256,9 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # With the schemes "olddir" and "any name", the agent could not find out that a file was
-        # deleted, or that the file had belonged to the log. So these schemes run without faults
-        # that delete files.
+        # With the schemes "olddir" and "any name" of rotation, the agent could not find out that a
+        # file was deleted, or that the file had belonged to the log. So these schemes run without
+        # faults that delete files.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -342,7 +343,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # a link to a missing file would delay the seal
+            self.host.write()  # without this file, the link to it would delay the agent's seal
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -424,8 +425,8 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """If rotated files are deleted, freed inodes are reused, or files are made unreadable, the
-    agent declares every destroyed line lost. It loses no other line."""
+    """Even if rotated files are deleted, freed inodes are reused, or files are made unreadable, the
+    agent declares every destroyed line lost, and loses no other line."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
 

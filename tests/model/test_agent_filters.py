@@ -97,8 +97,8 @@ class Filtering(Schedule):
         }
 
     def read_message(self, message: Any) -> None:
-        """A seal says that all lines before a certain time are counted. Asserts that each of these
-        lines has arrived or was left out by a rule."""
+        """If the message is a seal, it says that all lines before a certain time are counted.
+        Asserts that each of these lines has arrived or was left out by a rule."""
         if not isinstance(message, Seal):
             return
         known = self.cells_there() | self.cells_left_out

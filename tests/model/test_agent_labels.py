@@ -1,5 +1,5 @@
-"""The real agent runs under random schedules while the file with the labels of pods changes, breaks
-and vanishes.
+"""The real agent runs under random schedules while the file with the labels of pods changes,
+becomes invalid and vanishes.
 
 At the end, every line of every pod is delivered. If the brokers have several copies of a record,
 all copies are the same, so the labels are the same, too. And each record has labels that its pod
@@ -30,7 +30,8 @@ STEPS = 120
 
 
 class Labelling:
-    """One random run with two pods. versions: the number in the newest labels."""
+    """One random run with two pods. versions: the version number in the newest labels, which is one
+    higher at each change."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

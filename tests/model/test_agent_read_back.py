@@ -65,7 +65,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        self.interrupted_at: float | None = None  # when batches in flight were first interrupted
+        self.interrupted_at: float | None = None  # when a connection first broke
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
 
@@ -191,7 +191,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # refused batches may wait one after the other
+        if "refuse" in self.faults:  # refused batches may be decided one after the other
             self.settle()
         self.publish()
         self.check_end()
@@ -471,7 +471,8 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the agent declares a loss before its checkpoint has passed the lost
-    record. After a crash the record would be sent again, and could be accepted."""
+    record. After a crash the record would be sent again, and could be accepted although it was
+    declared lost."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 

@@ -2,7 +2,7 @@
 another.
 
 The model is like that of test_agent, but simpler: the host destroys nothing. The new settings send
-the lines of the log to another topic. The agent takes the new settings at a reload, or at a start
+the lines of the log to another topic. The agent gets the new settings at a reload, or at a start
 after a kill.
 """
 

@@ -2,8 +2,8 @@
 `start_at: end`, `ignore.older.ms` and `close.inactive.ms`.
 
 Some logs exist before the agent starts. Logs grow, stay unchanged for an hour, and are rotated and
-deleted. Starts and reloads change the settings and add directories. At each look (scan for files)
-of the agent, the model uses the settings to decide from which position each file must be read
+deleted. Starts and reloads change the settings and add directories. At each of the agent's scans
+for files, the model uses the settings to decide from which position each file must be read
 (`Log.begin`). In the end, each line after this position is delivered once, or declared lost because
 the host deleted it. No other line is delivered. The announcement of each file names this position.
 The agent's count of ignored old files is exact.
@@ -51,10 +51,10 @@ class Log:
     - path: where the file is; base: where its program wrote it.
     - begin: the position from which the agent must read the file; None as long as the agent must
       ignore the file. due_ms: the time at which `begin` was set.
-    - is_old: the last look found that the file is too old.
+    - is_old: the last scan found that the file is too old.
     - is_free: the agent may read the file or ignore it, because the file was rotated before the
-      first look.
-    - seen_ns: the file's time of change at the last look.
+      first scan.
+    - seen_ns: the file's time of change at the last scan.
     """
 
     file: MemoryFile
@@ -88,11 +88,11 @@ class Skipping(Schedule):
         self.looked: set[str] = set()
         self.look_ns = 0
         self.since_ms: int | None = None
-        self.now_ms: int | None = None  # the time of this process's last look
+        self.now_ms: int | None = None  # the time of this process's last scan
         self.uncertain: set[str] = set()
         self.unsure: set[str] = set()  # lines that may have left no trace
         self.has_deleted = False
-        self.has_unseen = False  # a log was created and rotated between two looks
+        self.has_unseen = False  # a log was created and rotated between two scans
 
     # --- events -------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Skipping(Schedule):
 
     def rotate(self) -> None:
         """Renames a log. If no pattern matches the names of rotated files, the log's program writes
-        the next log at once, because otherwise a look could find no file at the path."""
+        the next log at once, because otherwise a scan could find no file at the path."""
         log = self.at(self.random.choice(PATHS))
         if log is None:
             return
@@ -237,7 +237,8 @@ class Skipping(Schedule):
         return f"{self.directories} {self.start_at} {self.older_ms} {self.inactive_ms}"
 
     def touch(self) -> None:
-        """Tells the agent that a file has changed, as the kernel does. A turn follows at once."""
+        """Tells the agent that a file has changed, as the kernel does. The agent's next turn (one
+        pass of its loop) follows at once."""
         log = self.at(self.random.choice(PATHS))
         if log is not None:
             self.say(f"touch {log.path}")
@@ -248,7 +249,8 @@ class Skipping(Schedule):
     # --- what the model expects from the agent ------------------------------------------------
 
     def look(self) -> None:
-        """Decides about all files, at the moment of the agent's look."""
+        """Decides from which position each file must be read, at the moment at which the agent
+        scans for files."""
         self.now_ms = self.world.clock.time_ms()
         for log in self.logs:
             if log.is_gone or os.path.dirname(log.base) not in DIRECTORIES[: self.directories]:
@@ -268,8 +270,9 @@ class Skipping(Schedule):
         return is_there and ("narrow" not in self.faults or path.endswith(".log"))
 
     def judge(self, log: Log, now_ms: int | None) -> None:
-        """Decides about a file at a path that a pattern matches. now_ms: the time of the process's
-        last look; None before the first look. The age of files is decided only at looks."""
+        """Decides from which position a file must be read whose path a pattern matches. now_ms: the
+        time of the process's last scan; None before the first scan. The age of files is decided
+        only at scans."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -286,8 +289,8 @@ class Skipping(Schedule):
                 self.begin(log, 0)
 
     def judge_rotated(self, log: Log) -> None:
-        """Decides about a rotated file that no pattern matches. If the file was the log at the last
-        look, or appeared later, the agent must read the file."""
+        """Decides whether a rotated file must be read whose name no pattern matches. If the file
+        was at the log's path at the last scan, or was created later, the agent must read it."""
         self.has_unseen |= log.seen_ns is None
         if log.begin is not None or not log.file.data:
             return
@@ -413,7 +416,7 @@ def run_all(seeds: range, *faults: str) -> None:
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "forbid", "delete"])
 def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seeds) -> None:
     """With `start_at: end`, the agent skips exactly the whole lines that existed when it first
-    looked at a pattern, whatever kills, rotations, reloads and further patterns follow."""
+    scanned a pattern, whatever kills, rotations, reloads and further patterns follow."""
     run_all(seeds(range(11_000, 11_008)), "end", also)
 
 
@@ -421,7 +424,7 @@ def test_only_what_was_there_at_the_first_look_is_skipped(also: str, seeds: Seed
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> None:
     """With `ignore.older.ms`, the agent ignores exactly the files that were too old when it found
-    them, and reads them whole if they change later. A file that changed after an earlier look is
+    them, and reads them whole if they change later. A file that changed after an earlier scan is
     never too old, however long no agent ran."""
     run_all(seeds(range(12_000, 12_008)), "older", also)
 
@@ -430,15 +433,15 @@ def test_only_files_that_stood_still_are_left_alone(also: str, seeds: Seeds) -> 
 @pytest.mark.parametrize("also", ["", "narrow", "forbid", "delete"])
 def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -> None:
     """With `close.inactive.ms`, idle files are closed, and each line is delivered once. If a file
-    is deleted while it is closed, the agent declares its unread lines lost."""
+    is deleted while it is closed, the agent declares the file's unread lines lost."""
     run_all(seeds(range(13_000, 13_008)), "inactive", also)
 
 
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """The three settings work together: `start_at` decides at the first look, and `ignore.older.ms`
-    at later looks."""
+    """The three settings work together: `start_at` decides at the first scan, and `ignore.older.ms`
+    at later scans."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 

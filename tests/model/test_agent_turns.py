@@ -1,9 +1,9 @@
-"""The real agent runs under random schedules in which a turn reads several times from one file, and
-in which the file changes between two of these readings.
+"""The real agent runs under random schedules in which a turn (one pass of the agent's loop) reads
+several times from one file, and in which the file changes between two of these readings.
 
 The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
-more than one reading takes, the agent makes batches from several readings together, and kills
-happen while several intents of one file are in flight.
+more bytes than one reading covers, the agent makes batches from several readings together, and
+kills happen while several intents (stored promises to send bytes) of one file are in flight.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ SIZES = (
     ("FINGERPRINT_BYTES", 64, (identity, same_file, loop, register)),
     ("GUARD_BYTES", 32, (identity, reading)),
 )
-"""A reading must hold the longest line, and the bytes of a fingerprint."""
+"""The constants that the tests make smaller, each with its new value and the modules that have it.
+A reading must hold the longest line, and the bytes of a fingerprint (a hash of a file's first
+bytes)."""
 
 OF_HOLES = 600
-"""READ_BYTES for files with NUL bytes. A reading must have room for more NUL bytes than the
-shortest hole inside a line has, because otherwise the agent could not recognize such a hole.
+"""READ_BYTES (the size of one reading) for files with NUL bytes. A reading must be longer than the
+shortest run of NUL bytes inside a line that counts as a hole, because otherwise the agent could not
+recognize such a hole.
 """
 
 
 class Crowded(Growing):
-    """One random run, in which programs often write more than one reading takes. share: how often
-    something happens to the log just before the agent reads from a file."""
+    """One random run, in which programs often write more bytes than one reading covers. share: the
+    probability that the log grows or is rotated just before the agent reads from a file."""
 
     share = 0.02
 
@@ -59,7 +62,8 @@ class Crowded(Growing):
             self.write_cells(3, 0.75)
 
     def between(self) -> None:
-        """Is called before each read from a file."""
+        """Sometimes lets the log grow or be rotated. Is called before each of the agent's reads
+        from a file."""
         if self.random.random() < self.share:
             self.say("while the agent reads:")
             self.random.choice([self.write, self.write, self.rotate])()
@@ -110,8 +114,8 @@ def test_a_turn_that_reads_a_file_several_times_loses_and_doubles_nothing(
 def test_holes_that_several_readings_divide_lose_and_double_no_line(
     encoding: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a run of NUL bytes between the lines takes several readings, no line is lost or doubled.
-    This is so even if kills and rotations happen between two of these readings."""
+    """If a run of NUL bytes between the lines is longer than one reading, no line is lost or
+    doubled. This is so even if kills and rotations happen between two of these readings."""
     read_little(monkeypatch, READ_BYTES=OF_HOLES, TURN_BYTES=3 * OF_HOLES)
     run("file", EVERYTHING_SURE | {"holes", encoding}, seeds(range(9100, 9108)))
 

@@ -875,7 +875,7 @@ def _forget_left_out(evidence: Evidence) -> None:
 
 def _blind_to_rosters(evidence: Evidence) -> None:
     """Makes the audit ignore the roster (the list of expected hosts), so that an agent's last word
-    is valid even for a host that the audit still expects."""
+    (its final seal) is valid even for a host that the audit still expects."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 

@@ -119,7 +119,7 @@ class Faults:
 
 
 FULL = 3
-"""A fingerprint covers at most this many lines, the first lines of a file."""
+"""A fingerprint (hash) of a file covers at most this many lines, the first lines of the file."""
 
 
 class Inode(NamedTuple):

@@ -1,5 +1,6 @@
-"""The collector judges only buckets whose evidence has changed, and judges large buckets by
-columns. Both ways lead to the same verdicts as judging every bucket, agent by agent.
+"""The collector judges only buckets whose evidence has changed, and judges the buckets of many
+agents by columns, that is, all agents of a bucket at once in arrays. Both ways lead to the same
+verdicts as judging every bucket, agent by agent.
 
 The fleet of `support.audit_fleet_model` sends random messages, changes the policy and sets the
 clock. After each step, the test compares the standing of the judge (the verdicts on all buckets)
@@ -60,9 +61,10 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
 def test_judging_by_difference_knows_what_became_of_the_store(
     seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An updated standing is equal to a standing that is computed from all evidence, even if
-    buckets are deleted, the disk is full, or the store is rebuilt. This is also so if buckets have
-    several sizes or begin before 1970, and if a step has no time for all buckets."""
+    """An updated standing (the verdicts on all buckets) is equal to a standing that is computed
+    from all evidence, even if buckets are deleted, the disk is full, or the store is rebuilt. This
+    is also so if buckets have several sizes or begin before 1970, and if a step has no time for all
+    buckets."""
     for seed in seeds(range(20)):
         fleet, chance = StoredFleet(seed), random.Random(seed)
         judge = Judge(
@@ -107,8 +109,8 @@ def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
 
 @promise("6 complete")
 def test_judging_by_columns_is_judging_each_agent(seeds: Seeds) -> None:
-    """If a bucket of many agents is judged by columns, its verdict has the same status, reasons,
-    agents and sums as the verdict that is made agent by agent."""
+    """If a bucket of many agents is judged by columns (all agents at once in arrays), its verdict
+    has the same status, reasons, agents and sums as the verdict that is made agent by agent."""
     by_columns = 0
     for seed in seeds(range(1000, 1010)):
         fleet = AuditFleet(seed)

@@ -44,7 +44,8 @@ def _portions(
 
 
 class _Collector:
-    """A store, and the judge that judges it after each portion."""
+    """A store that takes messages in portions, and the judge that judges its buckets after each
+    portion."""
 
     def __init__(self, now_ms: int) -> None:
         self.ledger = Ledger()

@@ -1,5 +1,5 @@
-"""Under random schedules, a ledger that deletes old buckets calls a bucket complete only if a
-ledger with all buckets does so, too.
+"""Under random schedules, a ledger (the store of a collector) that deletes old buckets calls a
+bucket complete only if a ledger with all buckets does so, too.
 
 Two ledgers take the same messages. One of them deletes old buckets at random moments. After each
 step, the test compares their verdicts.
@@ -107,7 +107,8 @@ class Site:
         self.tell(*said)
 
     def rest(self) -> None:
-        """The hosts send only seals, and some days pass."""
+        """The hosts send only seals (messages without counts, which say that all earlier lines are
+        counted), and some days pass."""
         self.seal(70)
         self.clock.advance((DAYS + 1) * 86_400)
 

@@ -220,7 +220,8 @@ def _blind_to_the_mirror(evidence: Evidence) -> None:
 
 
 def _blind_to_rows(evidence: Evidence) -> None:
-    """Makes the audit ignore the loader's counts, as if each row were in the bucket of its line."""
+    """Makes the audit ignore the loader's counts, as if each row were in the same bucket (time
+    window) as its line."""
     _copy_sums(evidence, Tier.BROKER, Tier.HDFS)
 
 
@@ -286,8 +287,8 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Makes the audit ignore later senders, as if only the agent that was heard first had to send
-    seals."""
+    """Makes the audit ignore later senders, as if only the agent whose messages came first had to
+    send seals."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:

@@ -138,7 +138,7 @@ class World:
         self.deliveries: dict[tuple[TopicPartition, int], int] = {}
 
     def note_topic(self, topic: str) -> None:
-        """Writes the number of partitions into the topic's node, as our brokers do."""
+        """Writes the number of partitions into the topic's node, as Skidway's brokers do."""
         path, count = f"{nodes.BROKER_TOPICS}/{topic}", len(self.cluster.topics[topic].logs)
         if path in self.zookeeper.nodes:
             self.zookeeper.write(path, b"%d" % count)
@@ -369,7 +369,8 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Returns whether the model finds a failure of the mutated code with any of the seeds."""
+    """Returns whether the model's checks fail with any of the seeds while `mutation` changes the
+    code."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -381,14 +382,16 @@ def sees(mutation: AbstractContextManager[Any]) -> bool:
 
 
 def test_the_model_sees_members_that_believe_too_long() -> None:
-    """The model notices if the lease is missing. A member that was stopped for longer than its
-    session would then deliver records of a partition that another member owns."""
+    """A member's lease is the time until which it may deliver records without asking ZooKeeper. The
+    model notices if no lease ends. A member that was stopped for longer than its session would then
+    deliver records of a partition that another member owns."""
     until = property(lambda self: float("inf") if self.name else float("-inf"))
     assert sees(patch.object(Registration, "until", until))
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """If a member claims a partition and gets no answer, it must withdraw this claim. If it never
-    did so, no member would read the partition. The model notices this.
+    """If a member asks ZooKeeper to create its owner node for a partition and gets no answer, it
+    must remove the node, which may exist. The model notices if it does not: then no member reads
+    the partition.
     """
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

@@ -330,7 +330,7 @@ class World:
 
 @pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
-    """Under any schedule, a group keeps the promises in the module's docstring."""
+    """Under any schedule, a group does what the last paragraph of the module's docstring says."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()
@@ -361,8 +361,8 @@ def test_random_schedules(seed: int) -> None:
 
 
 def test_the_schedules_reach_what_they_are_for() -> None:
-    """The schedules contain many generations, crashes and commits, so they really test the
-    promises."""
+    """The schedules contain many generations, crashes and commits, so they really test what the
+    module's docstring says."""
     generations, crashes, commits = 0, 0, 0
     for seed in range(20):
         world = World(seed)

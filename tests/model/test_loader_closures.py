@@ -91,7 +91,7 @@ class World:
     # --- the agents ---------------------------------------------------------------------------
 
     def pass_time(self) -> None:
-        """Lets time pass. Late copies that are due arrive."""
+        """Lets time pass. Late copies whose time of arrival has come arrive."""
         steps = (1_000, 20_000, MINUTE_MS, 10 * MINUTE_MS, 70 * MINUTE_MS)
         until = self.now + self.choose.choices(steps, (5, 5, 5, 5, 2))[0]
         for due, partition, sent in sorted(self.late):
@@ -164,8 +164,8 @@ class World:
     # --- the loader ---------------------------------------------------------------------------
 
     def watermark(self, partition: int) -> int:
-        """Returns the end of the partition's visible records. For a mirror, this end lags behind by
-        a random time of up to half an hour."""
+        """Returns the offset after the partition's last visible record. For a mirror, this end lags
+        behind by a random time of up to half an hour."""
         times = self.times[partition]
         if self.kind != "a mirror":
             return len(times)
@@ -178,7 +178,7 @@ class World:
         return next((each.end for each in parts if each.partition == partition), 0)
 
     def load(self, *, whole: bool = False) -> None:
-        """Runs one load, which may end before the watermark."""
+        """Runs one load. It may end before the watermark, unless `whole` is set."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
         # The load may begin earlier in the audit topic, because another topic of the same run may
@@ -269,7 +269,7 @@ def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_the_tables_keep_open_files_only(seed: int) -> None:
     """When the waiting time of all closed files has passed, the tables contain only marks, names
-    and closures of open files, even if many more files were loaded."""
+    and closures (announced final lengths) of open files, even if many more files were loaded."""
     world = World(random.Random(seed), "")
     schedule(world, 120)
     for _ in range(8):

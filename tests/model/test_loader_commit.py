@@ -1,5 +1,6 @@
-"""An exhaustive search over the real commit code finds no broken promise. The search covers two
-loaders, a crash between any two operations, and lost answers.
+"""An exhaustive search over the real commit code finds no state in which a row is missing, or
+exists twice for a reader. The search covers two loaders, a crash between any two operations, and
+lost answers.
 
 A loader is the same generator that runs in production (`skidway.loader.state.commit`). In each
 step, the search performs one operation of one loader on a store in memory. The search continues
@@ -246,8 +247,8 @@ class Search:
         self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
     def run(self, limit: int = 1_000_000) -> int:
-        """Runs the search and returns the number of states. If a state breaks a promise, raises
-        AssertionError with the steps that lead to this state."""
+        """Runs the search and returns the number of states. If `check` finds a fault in a state,
+        raises AssertionError with the steps that lead to this state."""
         seen: dict[World, tuple[World, str] | None] = {self.start: None}
         queue = deque([self.start])
         while queue:
@@ -379,7 +380,7 @@ def is_idle(world: World) -> bool:
 
 
 def check(world: World) -> str:
-    """Returns the promise that a state breaks, or an empty text if the state breaks no promise."""
+    """Returns a sentence about the fault of a state, or an empty text if the state has no fault."""
     return _check(world.files, is_idle(world))
 
 
@@ -430,9 +431,9 @@ def _check(snapshot: Snapshot, idle: bool) -> str:
 def _read_manifests(
     base: Mapping[str, DataFile], manifests: Sequence[Manifest]
 ) -> tuple[str, list[tuple[Any, ...]]]:
-    """Acts as a reader that begins with the files `base` and then reads the manifests. Returns the
-    promise that is broken for this reader, or an empty text. Also returns the rows that the reader
-    finds."""
+    """Acts as a reader that begins with the files `base` and then reads the manifests. Returns a
+    sentence about the fault that this reader sees, or an empty text. Also returns the rows that the
+    reader finds."""
     files = {**base} | {file.path: file for each in manifests for file in each.files}
     for path in (path for each in manifests for path in each.removed):
         if files.pop(path, None) is None:
@@ -464,7 +465,7 @@ def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, D
 
 def _after_another_start(files: Snapshot, rows: list[tuple[Any, ...]]) -> str:
     """Checks that the next start moves every committed row to its final place, whatever an earlier
-    run has left behind. Returns the broken promise, or an empty text."""
+    run has left behind. Returns a sentence about the fault, or an empty text."""
     store = MemoryStore(files)
     newest = operations.run(commit.begin(TOPIC), store)
     if newest is not None and store.read(layout.columns(TOPIC)) != b"%d" % newest.number:
@@ -529,7 +530,7 @@ def _manifest(store: MemoryStore, number: int) -> bytes | None:
 
 
 def _assert_kept(store: MemoryStore, when: str) -> None:
-    """Asserts that no promise is broken, neither now nor after another start."""
+    """Asserts that the store has no fault, neither now nor after another start."""
     fault = check(World(store.snapshot, (Loader(), Loader()), 0, 0, 0))
     assert not fault, f"{fault}, after {when}"
 

@@ -27,9 +27,9 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule to one record after the other, and changes the marks. Returns the rows and
-    the straddles. A straddle is a record that begins before its file's mark and ends after this
-    mark."""
+    """Applies the rule of docs/delivery.md to one record after the other, and changes the marks
+    (the highest position of each file). Returns the rows and the straddles. A straddle is a record
+    that begins before its file's mark and ends after this mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -113,7 +113,7 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
     """However a partition is cut into slices, its load stops before the first record that is not a
-    repeat and whose file is not announced. The load uses no later record."""
+    repeat and whose file is not announced in the audit topic. The load uses no later record."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

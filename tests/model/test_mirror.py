@@ -1,11 +1,12 @@
 """The real mirror runs with a model of its source, under random schedules of events and faults.
 
-The tests run the mirror's real code for its source, rounds, followers, fetch positions, logs with
-their recovery, and named gaps. The source appends and flushes batches, crashes, and loses batches
-that were not flushed. The source's records expire, even up to the middle of a batch, and offsets
-are missing in its log. Connections end, and answers come late. The mirror's disk is full, or its
-ZooKeeper cannot be reached. The mirror is killed, or its machine loses power and so loses the
-unflushed bytes.
+The tests run the mirror's real code: the connections to its source, the rounds of fetching, the
+followers of partitions, the fetch positions, the logs with their recovery, and the named gaps
+(lists of missing offsets in the topics' configs). The source appends and flushes batches, crashes,
+and loses batches that were not flushed. The source's records expire, even up to the middle of a
+batch, and offsets are missing in its log. Connections end, and answers come late. The mirror's disk
+is full, or its ZooKeeper cannot be reached. The mirror is killed, or its machine loses power and so
+loses the unflushed bytes.
 
 Whatever happens, every batch of the mirror is byte for byte the source's batch at the same offset.
 If an offset between two offsets of the mirror's log is missing, it is in a named gap of the topic.

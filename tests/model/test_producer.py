@@ -162,7 +162,9 @@ class World:
         for place in PLACES:
             self._drop(place, tell=False)
         self.done = set(range(1, self.checkpoint + 1))
-        # The batches that came back as drained since the last final refusal.
+        # The numbers of the batches that the producer returned as drained (not sent, because the
+        # broker finally refused an earlier batch) since the last final refusal. None if there was
+        # no final refusal since the owner's last start.
         self._taken_back: list[int] | None = None
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)

@@ -5,8 +5,8 @@ The engine in this model stores the same data as Spark's engine. Before it reads
 the end positions of the batch to the checkpoint. When the sink has the batch, the engine commits
 the batch. After a kill, the engine asks a new reader for the batch that is in the checkpoint but
 not committed. The sink keeps each batch once, because a repeated batch replaces its first copy.
-Meanwhile records are written, partitions are added, topics begin to match the pattern, and records
-that the sink already has expire.
+Meanwhile records are written, partitions are added, topics are created whose names the stream's
+pattern matches, and records that the sink already has expire.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def wanted(world: World) -> set[Place]:
 
 
 def test_schedules_kill_and_repeat() -> None:
-    """The schedules really repeat batches, including first batches of which the sink already has
-    rows."""
+    """The schedules really repeat batches of which the sink already has rows, both the first batch
+    of a stream and later batches."""
     repeated: set[bool] = set()
     for seed in range(40):
         with queries() as queried:

@@ -1,5 +1,6 @@
-"""Under random schedules, the gate of upgrades never wrongly reports a host as proven healthy, and
-in the end it reports a healthy host as proven.
+"""Under random schedules, the gate of upgrades (the check that must succeed before an upgrade
+continues) never wrongly reports a host as proven healthy, and in the end it reports a healthy host
+as proven.
 
 The simulated site is the same as in test_audit. After each message the test asks the gate whether
 the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of

@@ -23,8 +23,8 @@ def mutants_of(package: str) -> tuple[Mutant, ...]:
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """Returns one mutant of every `parts` mutants. Their number is rounded up. The text `by`
-    decides which mutants are returned."""
+    """Returns a part of the mutants: their number divided by `parts`, rounded up. The text `by`
+    decides which mutants are in the part."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

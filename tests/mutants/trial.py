@@ -68,7 +68,7 @@ class Tree:
         return process.returncode, output
 
     def tried(self, mutant: Mutant) -> tuple[Fate, str]:
-        """Tries a mutant. Returns the mutant's fate and pytest's output. Afterwards the tree is
+        """Tries a mutant. Returns the result and pytest's output. Afterwards the tree is
         unchanged."""
         path = self._folder / mutant.file
         text = path.read_text()

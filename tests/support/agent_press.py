@@ -1,4 +1,4 @@
-"""Recipes and readings for tests of the agent's delivery, and the batches that are made from them.
+"""Makes recipes, readings and batches for tests of the agent's delivery.
 
 A recipe decides which records are made from a file's bytes. An intent refers to a range of a file's
 bytes, and a reading is an intent together with these bytes. A `Press` makes batches from readings

@@ -85,7 +85,8 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Returns whether every byte of these files is acknowledged, rejected, lost or uncertain.
+        """Returns whether every byte of these files, up to the given sizes, is acknowledged,
+        rejected, lost or uncertain.
 
         This method reads the state database directly, because tests call it often, and the command
         `skidway agent state show` takes a second.

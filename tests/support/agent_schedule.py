@@ -113,7 +113,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Runs until no batch is in flight, and then runs the final checks."""
+        """Lets the agent run until no batch is in flight, and then runs the final checks."""
 
     def settle(self) -> None:
         """Lets the agent work, without further crashes, until no batch is in flight."""
@@ -165,8 +165,8 @@ class Schedule(ABC):
             self.say("hole")
 
     def write_cells(self, cells_max: int, end_share: float) -> None:
-        """Writes a few cells (unique pieces of text). end_share: how often a line ends after a
-        cell."""
+        """Writes a few cells (unique pieces of text). end_share: the probability that a line ends
+        after a cell."""
         text = ""
         for _ in range(self.random.randint(1, cells_max)):
             text += self.new_cell()
@@ -259,8 +259,8 @@ class Schedule(ABC):
     # --- the agent ----------------------------------------------------------------------------
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
-        """Yields the ways to crash, each with its weight. Yields nothing if the schedule has no
-        crashes left."""
+        """Yields the ways in which the agent may crash now, each with its weight. Yields nothing if
+        the schedule has no crashes left."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:

@@ -275,8 +275,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch that was sent with one producer id. `base` is the batch's base offset, or -1 as long
-    as no attempt to send the batch has arrived."""
+    """A batch that was sent with one producer id. `base` is the batch's base offset in its
+    partition's log, or -1 as long as no attempt to send the batch has arrived."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -365,7 +365,7 @@ class Producer:
         `appended`.
 
         If the broker refuses the batch, the batches before it are answered, and the batches after
-        it are returned as drained.
+        it are returned as drained (undelivered, so that the agent sends them again).
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1

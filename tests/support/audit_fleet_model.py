@@ -1,5 +1,5 @@
 """A small fleet whose audit messages, clocks and policy change at random, for tests that compare
-two ways of judging the same ledger.
+two ways of judging the same ledger (a collector's store of evidence).
 
 The fleet mostly behaves like a healthy site, so that most buckets become complete. Sometimes an
 event happens for which the audit has a rule. A message is missing, comes twice or comes with other
@@ -52,14 +52,14 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=120_000,
 UNKNOWN_SCHEMA = b"\xc3\x01" + b"\x07" * 8 + b"newer"
 
 Pending = dict[tuple[Source, int, int], int]
-"""The records that a sender has not counted yet, by topic, agent and bucket."""
+"""How many records a sender has not counted yet, by topic, agent and bucket."""
 
 
 @dataclass(eq=False)
 class Teller:
     """The state of a sender. It consists of the sender's last number, the records that the sender
-    has not counted yet, and, for each bucket, the number of the sender's last delta with counts of
-    the bucket."""
+    has not counted yet, and, for each bucket, the number of the sender's last delta (message with
+    counts) that counted the bucket."""
 
     sender: Sender
     last: int = 0
@@ -135,8 +135,8 @@ class AuditFleet:
         self._seal(self.random.choice(self._running()))
 
     def _everybody(self) -> None:
-        """Lets all senders send deltas with their pending records, and lets all agents send
-        seals."""
+        """Lets all senders send deltas (messages with counts) that count their pending records, and
+        lets all agents send seals, which say that all earlier lines are counted."""
         for teller in [*self._running(), *self.counters]:
             self._delta(teller)
         for teller in self._running():

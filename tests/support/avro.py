@@ -124,7 +124,8 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
     """Returns a union of several types. Its values are structs with one field for each member. If
-    several types have the same kind or name, only the first of these types is used."""
+    several types have the same kind or name, only the first of these types is used. null_at: the
+    place of null in the union; None for a union without null."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])

@@ -150,7 +150,7 @@ def changed(schema: Any, random: Random, most: int = 2) -> Any:
 
 
 def is_valid(schema: Any) -> bool:
-    """Returns whether our parser accepts the schema."""
+    """Returns whether Skidway's parser accepts the schema."""
     try:
         parse(schema)
     except SchemaInvalid:

@@ -198,8 +198,8 @@ class Site:
         return Dashboard(self._editions, self.clock, self._history(), access, lambda: examples)
 
     def judge_again(self, now_ms: int) -> None:
-        """Publishes a later edition with the same verdicts, from which the dashboard makes its next
-        answers."""
+        """Publishes the same verdicts again, as if they had been made at `now_ms`. The dashboard
+        makes its next answers from them."""
         later = replace(self._step, standing=replace(self._step.standing, judged_ms=now_ms))
         eventually(lambda: self._editions.publish(later), what="no answer uses the store")
 
@@ -217,8 +217,9 @@ class Site:
 
 
 def _load_note(number: int) -> Note:
-    """Returns the note of one load of `nginx`. There is one load in each minute. The first note
-    contains no number of bytes, like the notes of older loaders."""
+    """Returns the message (a note) in which the loader tells the audit about one load of `nginx`.
+    There is one load in each minute. The first note contains no number of bytes, like the notes of
+    older loaders."""
     at, sender = NOW - (21 - number) * MINUTE, LOADERS[NGINX]
     load = Load(
         number, NGINX, 2.5 * (number - 15), 3_000, 2_990, 10, 2, None if number == 17 else 81_300

@@ -1,10 +1,11 @@
 """Collects in memory what the announcements for one source topic say about files.
 
 With an announcement, an agent tells the audit about a file that it reads. Every announcement of a
-file id describes the file again, and the announcements may come in any order. A note has the path
-and the time of the earliest announcement. The file's creation time comes from any announcement that
-contains it, because agents of older versions do not send the creation time. The audit's ledger
-keeps the same facts in its tables. This module does no input or output.
+file id describes the file again, and the announcements may come in any order. For each file, this
+module makes a note. The note has the path and the time of the file's earliest announcement. The
+file's creation time comes from any announcement that contains it, because agents of older versions
+do not send the creation time. The audit's ledger keeps the same facts in its tables. This module
+does no input or output.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Checks whether the fleet has kept its promise, that is, whether log files, rows and the audit's
-verdict agree."""
+"""Checks whether the log files of the fleet's hosts, the rows and the audit's verdict agree."""
 
 from __future__ import annotations
 

@@ -171,7 +171,8 @@ class Fold:
                 _add(found, key, message, counted=False)
 
     def _said(self, message: RecountResult | Note) -> None:
-        """No verdict depends on a note."""
+        """Keeps the result of a recount. Ignores a note, which is a message on which no verdict
+        depends."""
         if isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
 

@@ -17,7 +17,8 @@ KEEP, EVERY = 4, 2
 
 
 def load(number: int, removed: Sequence[str] = ()) -> Manifest:
-    """Returns the manifest of a load with a file of rows, a file of rejects and a file of marks."""
+    """Returns the manifest of a load with a file of rows, a file of rejects and a file of marks
+    (which say how far each log file is loaded)."""
     marks = layout.table(TOPIC, "marks", number)
     files = (
         DataFile(ROWS, f"{TOPIC}/rows-{number}", f"staged/{number}", 1, number, 0, 0),

@@ -16,7 +16,7 @@ BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Options for programs that run only for a short time. Without the optimizing compiler, these
 programs take half the CPU time."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""The options in BRIEF as a Spark setting, for tests that start Spark without our loader."""
+"""The options in BRIEF as a Spark setting, for tests that start Spark without Skidway's loader."""
 
 
 @functools.cache

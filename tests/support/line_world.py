@@ -1,5 +1,6 @@
-"""A site in memory for searches of lines. The site has two clusters, the ledger, an output with
-Parquet files, and the files of a host. It uses no sockets and no threads."""
+"""A site in memory for searches of lines. The site has two clusters, the audit's ledger (its store
+of evidence), an output with Parquet files, and the files of a host. It uses no sockets and no
+threads."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ class MemoryLoading:
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """Writes the note that a run leaves in the output while it works. If None, the runs write
-        no note."""
+        """Writes the note (a file) by which a run shows in the output that it is working. If None,
+        the runs write no note."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
@@ -134,7 +134,8 @@ class MemoryLoading:
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
-        """Removes the whole output with its rows, manifests and marks, as an operator might do."""
+        """Removes the whole output with its rows, manifests and marks (the loader's state), as an
+        operator might do."""
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:
@@ -274,8 +275,8 @@ class _Spark:
         progress(len(work), len(work))
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
-        """Rewrites groups of files in the store. Each task rewrites one group of files. The task's
-        first argument is left out, and its other arguments describe the group."""
+        """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
+        first argument of a task, because the other arguments describe the group."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

@@ -86,8 +86,8 @@ class Queried:
         return found
 
     def read(self, reader: Any, part: InputPartition) -> list[dict[str, Any]]:
-        """Returns the rows of one range. Before it reads, copies the reader and the range, as Spark
-        does."""
+        """Returns the rows of one range. Before it reads, pickles and unpickles the reader and the
+        range, as Spark does."""
         reader, part = pickle.loads(pickle.dumps((reader, part)))
         return [row for batch in reader.read(part) for row in batch.to_pylist()]
 

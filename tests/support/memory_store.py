@@ -1,4 +1,4 @@
-"""A store in memory that keeps the promises of loader.store.Store, and promises nothing more.
+"""A store in memory that does what the docstrings of loader.store.Store promise, and nothing more.
 
 The store's whole content is one immutable value (`snapshot`), so a test that searches through
 states can keep and compare these values.

@@ -1,7 +1,7 @@
 """A ZooKeeper in memory, and clients for it. A test can delay a client, and can make it lose its
 connection or its session.
 
-This ZooKeeper keeps the promises of a real ZooKeeper. Transactions are atomic, and ephemeral nodes
+This ZooKeeper does what a real ZooKeeper promises. Transactions are atomic, and ephemeral nodes
 disappear with their session. A session ends if its client sends no request for the session timeout.
 Watches fire once. Each request calls the `hook` of its client. So the actions of the hook happen
 while the client waits for the answer.

@@ -185,7 +185,7 @@ class Pipeline:
 
     def promised_bytes(self, folder: Path) -> int:
         """Returns how many bytes of a folder's files are acknowledged, rejected, lost, uncertain,
-        or in a durable intent."""
+        or in a durable intent (the agent's promise to send bytes)."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(

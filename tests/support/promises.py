@@ -1,4 +1,4 @@
-"""The promises that tests keep. Each rule of docs/delivery.md has a name here, and a test of the
+"""The promises that tests check. Each rule of docs/delivery.md has a name here, and a test of the
 rule is marked with this name.
 
     @promise("4 watermark")
@@ -222,7 +222,7 @@ the order of the sections."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:
-    """Marks a test that keeps these promises. Raises LookupError if a name is not in PROMISES."""
+    """Marks a test that checks these promises. Raises LookupError if a name is not in PROMISES."""
     unknown = [name for name in names if name not in PROMISES]
     if unknown or not names:
         raise LookupError(f"no such promise in support/promises.py: {unknown}")

@@ -2,11 +2,11 @@
 repeated.
 
 By default every run tries the same seeds and examples. The code of a test contains the test's
-seeds, and Hypothesis derives its examples from the code of a test. With the option `--short`, which
-`make test` uses, a run tries only some of these seeds and examples. A run with `--hypothesis-seed
-N` is called an exploration, and it tries other seeds and examples. Hypothesis starts from N. Each
-seed that a test contains rises by N times STRIDE. A test takes all its seeds from the fixture
-`seeds`, or a single seed from the parameter `seed`::
+seeds, and Hypothesis derives its examples from the code of a test. With the option `--share N`, a
+run tries only one of every N seeds and examples; `make test` and `make test-all` use this option. A
+run with `--hypothesis-seed N` is called an exploration, and it tries other seeds and examples.
+Hypothesis starts from N. Each seed that a test contains rises by N times STRIDE. A test takes all
+its seeds from the fixture `seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -27,18 +27,18 @@ from hypothesis import is_hypothesis_test, settings
 
 Seeds = Callable[[range], range]
 
-SHARE = 8
-"""With --short, a run tries one of every SHARE seeds and examples."""
 STRIDE = 1_000_000
 """When the N of `--hypothesis-seed N` rises by one, each seed of the tests rises by STRIDE."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option --short."""
+    """Adds the option --share."""
     parser.addoption(
-        "--short",
-        action="store_true",
-        help=f"try one of {SHARE} random schedules and examples",
+        "--share",
+        type=int,
+        default=1,
+        metavar="N",
+        help="try one of every N random schedules and examples",
     )
 
 
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         deadline=None,
         database=None,
         derandomize=_explored(config) is None,
-        max_examples=100 // SHARE if config.getoption("--short") else 100,
+        max_examples=100 // config.getoption("--share"),
         print_blob=True,
     )
     settings.load_profile("skidway")
@@ -59,18 +59,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Gives the mark `random` to the tests that use seeds or random examples. With --short, keeps
-    only one of every SHARE tests that differ only by their seed."""
+    """Gives the mark `random` to the tests that use seeds or random examples. With --share N, keeps
+    only one of every N tests that differ only by their seed."""
     for item in items:
         if _is_random(item):
             item.add_marker(pytest.mark.random)
-    if config.getoption("--short"):
-        config.hook.pytest_deselected(items=[item for item in items if not _is_of_share(item)])
-        items[:] = [item for item in items if _is_of_share(item)]
+    share = config.getoption("--share")
+    left_out = [item for item in items if not _is_of_share(item, share)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _is_of_share(item, share)]
 
 
 def share_of(count: int) -> int:
-    """Returns the number of examples for a test that asks for `count` examples. With --short, the
+    """Returns the number of examples for a test that asks for `count` examples. With --share, the
     number is smaller."""
     return max(1, count * settings.default.max_examples // 100)
 
@@ -79,10 +81,10 @@ def share_of(count: int) -> int:
 def seeds(request: pytest.FixtureRequest) -> Seeds:
     """Returns a function that takes all seeds of a test, and returns the seeds that this run tries
     instead."""
-    short, moved = request.config.getoption("--short"), STRIDE * (_explored(request.config) or 0)
+    share, moved = request.config.getoption("--share"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:
-        count = max(1, len(named) // SHARE) if short else len(named)
+        count = max(1, len(named) // share)
         first = named.start + moved
         return range(first, first + count)
 
@@ -107,6 +109,6 @@ def _is_random(item: pytest.Item) -> bool:
     return "seeds" in names or "seed" in names or is_hypothesis_test(getattr(item, "obj", None))
 
 
-def _is_of_share(item: pytest.Item) -> bool:
+def _is_of_share(item: pytest.Item, share: int) -> bool:
     callspec = getattr(item, "callspec", None)
-    return callspec is None or callspec.params.get("seed", 0) % SHARE == 0
+    return callspec is None or callspec.params.get("seed", 0) % share == 0

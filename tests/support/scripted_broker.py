@@ -1,5 +1,5 @@
-"""A small broker that runs in a thread, uses the protocol code of our broker, and misbehaves in the
-way that a test chooses.
+"""A small broker that runs in a thread, uses the protocol code of Skidway's broker, and misbehaves
+in the way that a test chooses.
 
 It keeps whole batches in memory, remembers the last five batches of each producer, and serves the
 APIs of a partition leader over real sockets. A test prepares a list of faults for each API. At each

@@ -57,7 +57,8 @@ class SecondDay:
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 
     def partitions(self) -> list[dict[str, str]]:
-        """The partitions of the topic, each with its leader, leader epoch and high watermark."""
+        """The partitions of the topic of the agent's lines, each with its leader, leader epoch and
+        high watermark."""
         command = f"skidway topics describe {TOPIC} --bootstrap-server {BROKER}:9092"
         table = give(self.first, "broker", command).partition("PARTITION ")[2].splitlines()[1:]
         names = ("partition", "leader", "epoch", "replicas", "isr", "start", "end")
@@ -66,7 +67,8 @@ class SecondDay:
         ]
 
     def leaders(self) -> list[str]:
-        """For each partition of the topic, the id of the broker that leads it."""
+        """For each partition of the topic of the agent's lines, the id of the broker that leads
+        it."""
         return [each["leader"] for each in self.partitions()]
 
     def start_writing(self) -> None:

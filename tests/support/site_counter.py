@@ -53,8 +53,8 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
 
 class SiteCounter:
     """The counter of one tier. The function `current` returns the topic that has a given name in
-    the counter's cluster now. Positions, marks and message numbers become durable together. A kill
-    loses everything else."""
+    the counter's cluster now. Positions, marks (see the module) and message numbers become durable
+    together. A kill loses everything else."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""The loader of the simulated site: its rows, and the deltas that count the rows of each commit.
+"""The loader of the simulated site: its rows, and the deltas (messages with counts) that count the
+rows of each commit.
 
 The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
 may skip. Faults make the loader misplace rows, or change rows that the loader has written.
@@ -26,8 +27,9 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The loader's output for one source topic. `positions` and `marks` are those in the output's
-    newest manifest. `rows` contains the rows in the output's files."""
+    """The loader's output for one source topic. `positions` (of partitions) and `marks` (how far
+    each file is loaded) are those in the output's newest manifest. `rows` contains the rows in the
+    output's files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))

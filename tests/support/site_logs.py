@@ -168,8 +168,8 @@ class Teller(NumberedSender):
         losses: Iterable[Loss] = (),
         choose: random.Random,
     ) -> None:
-        """Puts deltas into the outbox. Together, the deltas contain all the given counts, ranges,
-        gaps and losses."""
+        """Puts deltas (messages with counts) into the outbox. Together, the deltas contain all the
+        given counts, ranges, gaps and losses."""
         placed = list(placed)
         deltas = self.deltas(
             now_ms,

@@ -1,5 +1,5 @@
-"""Tests of the behaviour that every kind of store promises. The test class of each kind inherits
-these tests, and provides the fixture `store`."""
+"""Tests of the behaviour that every kind of store (local files, HDFS ...) promises. The test class
+of each kind inherits these tests, and provides the fixture `store`."""
 
 from __future__ import annotations
 

@@ -134,12 +134,13 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes up to the end of each file's last durable intent, whether or not the
-        agent has sent these bytes."""
+        """The number of bytes up to the end of each file's last durable intent (promise to send
+        bytes), whether or not the agent has sent these bytes."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The entries of this story's files in the agent's ledger."""
+        """The entries of this story's files in the agent's ledger, which says what happened to
+        every byte of each file."""
         below = f"{self.folder}/"
         known = self.pipeline.ledger()
         return [file for file in known if file["announced_path"].startswith(below)]

@@ -2,12 +2,12 @@
 that has a record of every line.
 
 `make torture MINUTES=30 SEED=7` runs a site of real programs on real files. The site has a
-datacenter with our broker, a datacenter with Apache Kafka, and an offline broker that mirrors both.
-It also has a counter for each of these three clusters, the collector, the registry, ZooKeeper, a
-loader that loads every few seconds, and agents on three hosts. Writers number their lines and
-rotate their logs. Meanwhile faults begin at random times, and several faults can be active at once.
-Then all faults end, and the torture compares the lines that arrived with the lines that were
-written. docs/testing.md explains the numbers that the torture prints.
+datacenter with Skidway's broker, a datacenter with Apache Kafka, and an offline broker that mirrors
+both. It also has a counter for each of these three clusters, the collector, the registry,
+ZooKeeper, a loader that loads every few seconds, and agents on three hosts. Writers number their
+lines and rotate their logs. Meanwhile faults begin at random times, and several faults can be
+active at once. Then all faults end, and the torture compares the lines that arrived with the lines
+that were written. docs/testing.md explains the numbers that the torture prints.
 
     faults      kinds of faults, their targets, and a schedule drawn from the seed; no I/O
     shrinking   makes a failed schedule shorter by leaving faults out; no I/O

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
-"""The datacenter of each host. The broker of dc1 is ours, and the broker of dc2 is Apache Kafka."""
+"""The datacenter of each host. The broker of dc1 is Skidway's, and the broker of dc2 is Apache
+Kafka."""
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
 COUNTERS = ("count-dc1", "count-dc2", "count-offline")
 OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)

@@ -206,7 +206,8 @@ class Host:
         WAYS[way](path)
 
     def _out(self, path: Path) -> BinaryIO:
-        """The file that the log's writer has open."""
+        """The file that the log's writer has open. Opens the log if the writer has no open file, or
+        if its open file was rotated long enough ago."""
         if path in self._open and time.monotonic() >= self._opens_at.get(path, math.inf):
             del self._opens_at[path]
             if rest := self._rest.pop(path, b""):

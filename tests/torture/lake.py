@@ -131,8 +131,8 @@ class Lake:
         return found
 
     def _is_removed(self, topic: str, file: Path) -> bool:
-        """Whether a load has put the file's rows into another file. This can happen if the load
-        read the file before the file was hidden."""
+        """Whether a load has put the rows of this hidden file into another file. This can happen if
+        the load read the file before the file was hidden."""
         path = str(file.relative_to(self.output))
         return any(path in removed for removed in _removed(self.output / layout.state(topic)))
 

@@ -71,8 +71,8 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """Does what the last lines of a program's output (`last_words`) ask for. This method is
-        called before the program is started again."""
+        """Does what the last lines of an ended program's output (`last_words`) ask an operator to
+        do. This method is called before the program is started again."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):
@@ -86,7 +86,7 @@ class Operator:
     # --- tasks ------------------------------------------------------------------------------------
 
     def grow(self, topic: str) -> None:
-        """Adds one partition to the topic."""
+        """Begins the task of adding one partition to the topic."""
         self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:

@@ -39,7 +39,7 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth (the fate of every line) must stay unchanged before it counts as final.
+"""How long the truth (what happened to every line) must stay unchanged before it counts as final.
 HEALED_S applies if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because the
 audit corrects some verdicts only after a long time without new messages."""
 LOOK_EVERY_S = 10.0
@@ -108,8 +108,8 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent has found these files. The agent does not have to deliver a file that
-        was rotated before the agent had found the log."""
+        """Whether the agent has found these files. (The agent does not have to deliver a rotated
+        file if it had not found the log before the rotation.)"""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known
@@ -218,8 +218,8 @@ class TortureSite:
     # --- after all faults have ended --------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers. Waits until the truth no longer changes, and returns the truth: what
-        became of every line.
+        """Stops the writers. Waits until the truth (what happened to every line) no longer changes,
+        and returns it.
 
         Raises NotReady if a program does not finish its work in time although no fault is active.
         """
@@ -258,7 +258,7 @@ class TortureSite:
         return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
-        """The present fate of every line."""
+        """What has happened to every line until now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         self.replaced = sum(map(self._lake.replaced, all_topics()))
         arrived = Arrived(

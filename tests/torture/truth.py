@@ -34,7 +34,7 @@ bucket must begin less than INHERITED_MS milliseconds after the bucket that is n
 
 @dataclass(slots=True)
 class Truth:
-    """The fate of every line. The fields contain line numbers, buckets or counts.
+    """What happened to every line. The fields contain line numbers, buckets or counts.
 
     - lost, doubled: lines of complete buckets that are missing, or that arrived twice.
     - torn, invented: rows or rejects that match no line.
@@ -42,7 +42,8 @@ class Truth:
       still waits for them.
     - marked: the number of hours that the output marks as complete.
     - false_marks: the marked hours in which a line is missing or came twice.
-    - declared: the number of all other lines that are missing or came twice.
+    - declared: the number of all other lines that are missing or came twice, which the audit's
+      verdicts report.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.

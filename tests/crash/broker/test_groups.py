@@ -14,6 +14,10 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from skidway.kafka.protocol.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
 from skidway.kafka.protocol.join_group import (
     JoinGroupRequest,
@@ -85,6 +89,13 @@ def commit(client: RawClient, offset: int, member: str = "", generation: int = -
     answer = client.ask(request, 8, OffsetCommitResponse)
     assert isinstance(answer, OffsetCommitResponse)
     return answer.topics[0].partitions[0].error_code
+
+
+def coordinator(client: RawClient) -> int:
+    """Asks a broker for the coordinator of group g. Returns the coordinator's port."""
+    answer = client.ask(FindCoordinatorRequest(key="g"), 2, FindCoordinatorResponse)
+    assert isinstance(answer, FindCoordinatorResponse)
+    return answer.port
 
 
 def heartbeat(client: RawClient, member: str, generation: int) -> int:
@@ -165,6 +176,46 @@ def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> N
         assert commit(client, 9, "somebody", first) == ErrorCode.UNKNOWN_MEMBER_ID
         assert commit(client, 9) == ErrorCode.UNKNOWN_MEMBER_ID
         assert offsets(client, "g") == {0: 2}
+
+
+def test_all_brokers_name_one_coordinator_and_the_group_moves(
+    tmp_path: Path, zookeeper: str
+) -> None:
+    """Each broker of a cluster names the same coordinator, and every other broker refuses a group's
+    members and commits. So no partition has two owners. If the coordinator is killed, another
+    broker coordinates the group, and the member continues in its generation."""
+    brokers = [
+        SkidwayBroker(
+            tmp_path / str(number), zookeeper, broker_id=number,
+            zookeeper_session_timeout_ms=4_000, group_initial_rebalance_delay_ms=0,
+        )
+        for number in (1, 2)
+    ]  # fmt: skip
+    first, second = brokers
+    try:
+        for broker in brokers:
+            broker.folder.mkdir()
+            broker.start()
+        with RawClient(first.port) as here, RawClient(second.port) as there:
+            create(here)
+            eventually(lambda: coordinator(there) == coordinator(here) == first.port)
+            member, generation = become_member(here)
+            assert commit(here, 1, member, generation) == ErrorCode.NONE
+            assert heartbeat(there, member, generation) == ErrorCode.NOT_COORDINATOR
+            assert commit(there, 9, member, generation) == ErrorCode.NOT_COORDINATOR
+            assert commit(there, 9) == ErrorCode.NOT_COORDINATOR
+            first.end()
+            eventually(lambda: coordinator(there) == second.port)
+            eventually(lambda: heartbeat(there, member, generation) == ErrorCode.NONE)
+            assert commit(there, 2, member, generation) == ErrorCode.NONE
+            assert offsets(there, "g") == {0: 2}
+        first.start()
+        with RawClient(first.port) as here:
+            assert coordinator(here) == second.port
+            assert heartbeat(here, member, generation) == ErrorCode.NOT_COORDINATOR
+    finally:
+        for broker in brokers:
+            broker.end()
 
 
 def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:

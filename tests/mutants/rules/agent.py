@@ -1,5 +1,6 @@
-"""Mutants of the rules by which the agent notes intents, sends and acknowledges lines, counts them
-and publishes messages. The mutants of how the agent handles files are in agent_files."""
+"""Mutants of the rules by which the agent stores intents (promises to send lines), sends lines and
+handles their acknowledgements, counts them and publishes messages. The mutants of how the agent
+handles files are in agent_files."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""Mutants of how much memory a quiet agent keeps."""
+"""Mutants of the rules that say which memory a quiet agent gives back to the operating system."""
 
 from mutants.mutant import Mutant
 

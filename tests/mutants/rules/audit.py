@@ -29,7 +29,8 @@ _EXPLANATION = "tests/unit/audit/explanation/test_explanation.py::"
 _WHY = "tests/unit/audit/commands/test_why.py::"
 
 MUTANTS = (
-    # These mutants concern answers that are made from editions of the standing.
+    # These mutants concern the dashboard's answers. They are made from an edition, that is, the
+    # verdicts of one step of judging and the store as it was in this step.
     Mutant(
         "an answer mixes the evidence of one moment with the counts of another",
         "audit/collector/editions.py",
@@ -1189,7 +1190,7 @@ MUTANTS = (
         "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
         (f"{_JUDGEMENT}rules/test_equation.py::test_the_loaders_rejects_count_as_arrived",),
     ),
-    # Last words.
+    # Last words: the final seals of agents that leave.
     Mutant(
         "the last word of a host that is still expected is proof for ever",
         "audit/judgement/rules/seals.py",
@@ -1564,7 +1565,7 @@ MUTANTS = (
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
         ),
     ),
-    # These mutants concern places that an operator has retired.
+    # These mutants concern places (clusters or outputs) that an operator has retired.
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
         "audit/judgement/rules/equation.py",
@@ -1920,7 +1921,7 @@ MUTANTS = (
             "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
         ),
     ),
-    # These mutants concern the recount, which checks the verdict in a second way.
+    # These mutants concern the recount, which checks the verdict by counting the rows in the files.
     Mutant(
         "lines that are not loaded yet are a difference of the rows",
         "audit/recount/recount.py",
@@ -2944,7 +2945,8 @@ MUTANTS = (
         'text.startswith("\\0")',
         (f"{_PAGES}test_parts.py::test_csv_has_the_values_of_all_rows_and_no_formulas",),
     ),
-    # These mutants concern judging only buckets that changed, and judging large buckets by columns.
+    # These mutants concern judging only buckets that changed, and judging the buckets of many
+    # agents by columns (all agents at once in arrays).
     Mutant(
         "a bucket with new counts is not judged again",
         "audit/evidence/ledger_changes.py",

@@ -1,4 +1,5 @@
-"""Mutants of the commands that follow single lines, and that compare lines with records."""
+"""Mutants of the commands that tell what happened to a single line, and of those that compare lines
+with records."""
 
 from mutants.mutant import Mutant
 

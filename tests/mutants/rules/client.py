@@ -218,7 +218,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if self._ticket is not None or not self._stale:",
         (f"{_METADATA}::test_a_stale_picture_and_an_old_one_are_renewed",),
     ),
-    # This mutant concerns the partition that a key selects.
+    # This mutant concerns how a record's key selects the record's partition.
     Mutant(
         "the sign of a hash counts for the partition of a key",
         "skidway/kafka/partitioning.py",

@@ -245,4 +245,41 @@ MUTANTS: tuple[Mutant, ...] = (
         "if hosted is not None:",
         (f"{_COORDINATOR}::test_offsets_of_a_group_without_members_are_read_each_time",),
     ),
+    # These mutants let two brokers coordinate one group.
+    Mutant(
+        "every broker coordinates groups",
+        "broker/groups/hosting.py",
+        "        elif not self.is_coordinator():\n            then(ErrorCode.NOT_COORDINATOR)\n",
+        "",
+        (f"{_COORDINATOR}::test_another_broker_s_groups_are_left_to_it",),
+    ),
+    Mutant(
+        "a broker that lost the groups hosts one that it was reading",
+        "broker/groups/hosting.py",
+        "        elif not self.is_coordinator():\n"
+        "            outcome = ErrorCode.NOT_COORDINATOR\n",
+        "",
+        (f"{_COORDINATOR}::test_another_broker_s_groups_are_left_to_it",),
+    ),
+    Mutant(
+        "a former coordinator keeps its members",
+        "broker/groups/hosting.py",
+        "        if self.hosted and not self.is_coordinator():\n",
+        "        if not self.hosted:\n",
+        (f"{_COORDINATOR}::test_a_former_coordinator_sends_the_members_away",),
+    ),
+    Mutant(
+        "a former coordinator stores generations",
+        "broker/groups/hosting.py",
+        "        return not self._stopping and self.is_coordinator()\n",
+        "        return not self._stopping\n",
+        (f"{_COORDINATOR}::test_a_former_coordinator_stores_nothing",),
+    ),
+    Mutant(
+        "every broker deletes old offsets",
+        "broker/groups/retention.py",
+        "        if not self._looking and self._groups.is_coordinator():\n",
+        "        if not self._looking:\n",
+        (f"{_RETENTION}::test_only_the_coordinator_deletes_offsets",),
+    ),
 )

@@ -651,7 +651,7 @@ MUTANTS = (
             "test_a_partition_whose_leader_is_silent_stands_still_by_name",
         ),
     ),
-    # This mutant concerns the wait for an announcement.
+    # This mutant concerns the wait for the agent's announcement of a file.
     Mutant(
         "each load that misses an announcement begins the wait anew",
         "loader/state/waiting.py",
@@ -660,7 +660,7 @@ MUTANTS = (
         "        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)\n",
         ("tests/unit/loader/state/test_waiting.py::test_the_wait_begins_once",),
     ),
-    # These mutants concern several loads in one run.
+    # These mutants concern several loads in one run of the loader.
     Mutant(
         "a run ends behind its first load although its limit left offsets",
         "loader/runs/topic_run.py",
@@ -1292,7 +1292,7 @@ MUTANTS = (
             "test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again",
         ),
     ),
-    # This mutant concerns a feed that serves several runs.
+    # This mutant concerns a feed (the reader of the audit topic) that several runs use.
     Mutant(
         "a feed goes on although a topic needs older announcements",
         "loader/audit_topic/feed.py",

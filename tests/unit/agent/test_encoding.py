@@ -1,4 +1,5 @@
-"""The tests follow a source with `on_error: replace` from its settings to its records."""
+"""Tests of everything that a source with `on_error: replace` does, from its settings to its
+records."""
 
 import json
 from pathlib import Path
@@ -27,8 +28,9 @@ def lines(world: World) -> list[tuple[object, object]]:
 
 @promise("2 encoding")
 def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again() -> None:
-    """If the agent stored an intent for a line before it was killed, it sends the line again with
-    the old settings, even if on_error was changed before the restart."""
+    """If the agent stored an intent (a promise to send certain bytes) for a line before it was
+    killed, it sends the line again with the old settings, even if on_error was changed before the
+    restart."""
     replacing = settings(raw(on_error="replace"))
     world = World(replacing)
     world.kill_in_flight(b"caf\xe9\n", arrives=FIRST)

@@ -67,7 +67,7 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
     """The metrics count the loss of a truncated file with the bytes that the agent had seen, and
     with no lines. They count the loss once, even if the agent is restarted before it reports the
-    loss to the audit in a delta."""
+    loss to the audit."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -101,8 +101,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def written_and_reported(world: World) -> None:
-    """Starts the agent and lets it look once. Then writes a line and reports the file to the agent.
-    If the agent is `quiet`, its next look comes only after an hour."""
+    """Starts the agent and lets it scan its files once. Then writes a line and reports the file to
+    the agent. If the agent is `quiet`, its next scan comes only after an hour."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")
@@ -116,8 +116,8 @@ def quiet() -> World:
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """The agent computes the pending bytes when somebody asks for them, not when it looks at its
-    files. So they do not include bytes that were acknowledged since the last look."""
+    """The agent computes the pending bytes when somebody asks for them, not when it scans its
+    files. So they do not include bytes that were acknowledged since the last scan."""
     written_and_reported(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):

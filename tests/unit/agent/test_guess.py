@@ -219,8 +219,8 @@ def test_utf_16_is_recognized_by_its_mark(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_any_encoding_is_repaired(content: bytes, tmp_path: Path) -> None:
-    """If the bytes are neither UTF-8 nor similar to western text, `guess` proposes no encoding. No
-    line is rejected, and the proposal recommends the option `--encoding`."""
+    """If the bytes are neither UTF-8 nor similar to western text, `guess` proposes no encoding, but
+    settings with which no line is rejected. It recommends the option `--encoding`."""
     found, results = tried(tmp_path, content)
     assert "encoding" not in found.block
     assert found.block["on_error"] == "replace"

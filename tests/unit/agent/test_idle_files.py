@@ -1,5 +1,5 @@
 """Old files are ignored and counted (`ignore.older.ms`), and idle files are closed
-(`close.inactive.ms`). A look is a scan for files."""
+(`close.inactive.ms`). The agent scans directories for files again and again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_known_file_is_never_too_old() -> None:
 def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: bool) -> None:
     """If a program writes to a file while no agent runs, the next agent reads the file, however
     long no agent ran. This is true for new files, and for files that were too old at the last
-    look."""
+    scan."""
     world = world_of("/log/*")
     if was_there:
         old_file(world)
@@ -82,8 +82,8 @@ def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: boo
 
 @promise("1 old files")
 def test_a_clock_that_was_set_back_makes_no_old_file_new() -> None:
-    """If the clock was set back since the last look, the agent cannot know which files changed
-    after this look. So only the time of change decides whether a file is too old."""
+    """If the clock was set back since the last scan, the agent cannot know which files changed
+    after this scan. So only the time of change decides whether a file is too old."""
     world = world_of()
     old_file(world)
     started(world)
@@ -171,7 +171,7 @@ def test_with_start_at_end_an_old_file_begins_at_its_end() -> None:
 
 
 def test_an_event_before_the_first_look_reads_no_old_file() -> None:
-    """If the kernel reports an old file to the agent before the agent's first look, the agent still
+    """If the kernel reports an old file to the agent before the agent's first scan, the agent still
     does not read the file."""
     world = world_of()
     old_file(world)
@@ -182,7 +182,7 @@ def test_an_event_before_the_first_look_reads_no_old_file() -> None:
 
 
 def test_the_time_must_be_longer_than_a_look_takes() -> None:
-    """If `ignore.older.ms` is less than twice `reconcile.interval.ms` (the time between two looks),
+    """If `ignore.older.ms` is less than twice `reconcile.interval.ms` (the time between two scans),
     the settings are refused. The error names both settings."""
     with pytest.raises(ConfigurationRefused, match=r"ignore\.older\.ms .* reconcile\.interval\.ms"):
         settings(raw(ignore_older_ms=HOUR_MS), reconcile_interval_ms=HOUR_MS).check()
@@ -231,7 +231,7 @@ def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
 @promise("1 closed early")
 def test_bytes_of_a_file_that_was_deleted_after_it_was_closed_are_declared() -> None:
     """If the agent has closed the descriptor of an idle file, and the file is then written to and
-    deleted before the next look, the agent declares a loss."""
+    deleted before the next scan, the agent declares a loss."""
     world = inactive()
     world.settle(30)
     world.files.append(PATH, b"two\n")

@@ -15,8 +15,9 @@ def imported(code: str) -> set[str]:
 
 
 def test_the_settings_need_no_arrow() -> None:
-    """The command imports the settings before it knows its subcommand. So the settings import
-    neither Arrow, which takes long to load, nor pandas, which Arrow imports."""
+    """The command `skidway` imports the modules of the settings before it knows its subcommand. So
+    these modules import neither Arrow, which takes long to load, nor pandas, which Arrow
+    imports."""
     modules = imported("import skidway.agent.cli, skidway.agent.settings")
     assert "skidway.agent.settings" in modules
     assert modules.isdisjoint({"pyarrow", "pandas"})

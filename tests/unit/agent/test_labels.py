@@ -79,8 +79,8 @@ def world() -> World:
 
 
 def test_records_have_the_labels_of_their_pod(world: World) -> None:
-    """Each record has the labels that its pod has when the record is read. If the labels change,
-    later records have the new ones."""
+    """Each record has the labels that its pod has when the agent reads the record's line. If the
+    labels change, later records have the new ones."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()
@@ -131,8 +131,9 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
 
 @promise("2 labels")
 def test_labels_count_from_an_intent_on(world: World) -> None:
-    """If several intents are in flight, each is sent again with the labels that were valid where
-    the intent begins."""
+    """If several intents (stored promises to send lines) are in flight when the agent is killed,
+    the lines of each are sent again with the labels that they had first, even if the labels have
+    changed since."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()
@@ -301,8 +302,8 @@ def test_no_location_ends_the_agent(location: str, world: World) -> None:
     ],
 )
 def test_the_keys_of_a_log(path: str, keys: tuple[str, ...]) -> None:
-    """The path of a log determines the keys under which its labels can be, the most exact key
-    first."""
+    """The path of a log determines the keys under which its labels can be in the file with the
+    labels. The most exact key is used first."""
     assert keys_of(path) == keys
 
 
@@ -465,9 +466,9 @@ def test_a_test_of_settings_shows_the_labels(
 
 
 def test_a_sample_of_a_range_whose_labels_are_forgotten_is_gone() -> None:
-    """The agent keeps only the labels that unsent lines need. If a range that was drawn for a
-    sample needs older labels, the sample reports the range as gone, because the agent cannot make
-    the range's records again."""
+    """The agent keeps only the labels that unsent lines need. If a range of bytes that was chosen
+    for a sample needs older labels, the sample reports the range as gone, because the agent cannot
+    make the range's records again."""
     here = a_world(sample_ranges=20, sample_interval_ms=60_000)
     write(here, labelled("1"))
     here.files.append(LOG, line("one"))

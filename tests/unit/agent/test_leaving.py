@@ -50,8 +50,9 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """An agent that leaves closes no file, because it could not take a closure back. So bytes that
-    are deleted before the agent runs again are still declared lost."""
+    """An agent that leaves closes no file, because it could not take a closure (the announcement of
+    a file's final length) back. So bytes that are deleted before the agent runs again are still
+    declared lost."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -65,8 +66,8 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent that has nothing to deliver still sends its last word, even if it is asked to leave
-    a second time."""
+    """An agent that has nothing to deliver still sends its last word. If it is asked to leave a
+    second time, it sends a last word again."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()
@@ -97,9 +98,9 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 
 @promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
-    """An agent has left only when one look finds all topics unchanged. If a topic grows after its
-    last word while another topic still waits, the agent takes the last word back. It delivers the
-    new bytes and sends the last word again."""
+    """An agent has left only when one scan finds the files of all topics unchanged. If a topic
+    grows after its last word while another topic still waits, the agent takes the last word back.
+    It delivers the new bytes and sends the last word again."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     waits = world.files.append("/other/b.log", b"2\n")
@@ -127,7 +128,7 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """If the kernel reports a change after the last look, the agent does not leave yet, although it
+    """If the kernel reports a change after the last scan, the agent does not leave yet, although it
     has sent its last word."""
     world.files.append(A, b"1\n")
     assert drain(world)
@@ -261,7 +262,8 @@ def test_one_topic_has_its_last_word_while_another_waits() -> None:
 
 
 def test_promises_of_before_are_kept_first(world: World) -> None:
-    """Records that were on their way when the agent ended are sent again before the last word."""
+    """Records that were on their way when the agent was killed are sent again after its next start,
+    before the last word."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.hold(10, 0.3)

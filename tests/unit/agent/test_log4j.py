@@ -120,8 +120,8 @@ def test_what_a_pattern_writes_is_read_back(
 
 
 def test_the_patterns_of_spring_boot() -> None:
-    """The agent can read lines of Spring Boot's default pattern, with and without the name of the
-    application and the ids of a trace."""
+    """The agent can read lines of Spring Boot's default patterns, with and without the
+    application's name and a trace's ids."""
     made = read(
         WHOLE_SPRING.replace("{}", SPRING),
         "2026-11-23T08:15:01.123+01:00  INFO 4711 --- [shop] [           main] "
@@ -279,14 +279,14 @@ def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_empty_values_beside_blanks_of_widths(pattern: str, line: str, expected: list[str]) -> None:
-    """If blanks fill a text up to its width, these blanks never become a part of an empty text
-    beside them."""
+    """If a pattern fills a text with blanks up to a width, these blanks never become a part of an
+    empty text beside them."""
     assert fields(pattern, line, "level", "a", "b", "logger", "message") == expected
 
 
 def test_blanks_at_the_beginning_of_a_message() -> None:
-    """A message keeps the blanks at its beginning, unless it comes directly after a text that has a
-    width."""
+    """A message keeps the blanks at its beginning, unless it comes directly after a text that the
+    pattern fills with blanks up to a width."""
     assert fields("%p %m%n", "INFO   a  b", "message") == ["  a  b"]
     assert fields("%-5p - %m%n", "INFO  -   a  b", "message") == ["  a  b"]
     assert fields("%-5p %m%n", "INFO  a  b", "message") == ["a  b"]

@@ -65,8 +65,8 @@ def test_what_a_power_loss_leaves_ends_the_line_before_it() -> None:
 @pytest.mark.parametrize("before", [b"", b"one\n", b"half"])
 @pytest.mark.parametrize("mib", [1, 3, 40])
 def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
-    """A hole that is larger than one reading becomes at most two rejected ranges, and the line
-    after it is delivered."""
+    """A hole that is larger than what the agent reads at once becomes at most two rejected ranges,
+    and the line after it is delivered."""
     world = running()
     world.files.append(PATH, before + bytes(mib * MIB + 5) + b"two\n")
     world.settle()
@@ -78,8 +78,8 @@ def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
 
 @promise("2 nul bytes")
 def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
-    """If the agent is killed after it stored an intent for the reject of a large hole, it sends the
-    same record again."""
+    """If the agent is killed after it stored an intent (a promise to send) for the reject of a
+    large hole, it sends the same record again."""
     world = World(settings(raw()))
     world.kill_in_flight(bytes(2 * MIB) + b"x\n", arrives=REJECTED)
     world.start()
@@ -189,8 +189,8 @@ def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
 def test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends(
     encoding: str, before: int
 ) -> None:
-    """If an over-long line ends with NUL bytes, and the NUL bytes are in two readings, the line
-    ends where the NUL bytes begin, and the line after them is delivered whole."""
+    """If an over-long line ends with NUL bytes, and the agent reads the NUL bytes in two parts, the
+    line ends where the NUL bytes begin, and the line after them is delivered whole."""
     world = running(encoding=encoding)
     unit = len("x".encode(encoding))
     text = "x" * (before // unit)

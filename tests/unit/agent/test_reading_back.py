@@ -1,5 +1,5 @@
-"""The agent searches the brokers for records that it cannot send again. In these tests, the agent's
-whole loop runs in memory."""
+"""The agent searches the brokers for records that it cannot send again. An intent is a stored
+promise to send certain bytes. In these tests, the agent's whole loop runs in memory."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
     """An intent is a stored promise to send certain bytes. If the agent finds parts of an intent on
-    the brokers, these parts stay promised until the checkpoint is past them. So if the agent is
+    the brokers, these parts stay in intents until the checkpoint is past them. So if the agent is
     killed before its checkpoint, it does not read these parts as new bytes."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")

@@ -48,7 +48,8 @@ def exported(data: bytes, encoding: str, shape: str | None = None) -> list[dict[
 
 
 def rows(found: list[dict[str, Any]], encoding: str, state: Path, shape: str = "") -> list[str]:
-    """Replays lines. Returns the field `line` of each row that results."""
+    """Replays the lines in `found`. Returns the field `line` of each row that the agent makes from
+    them."""
     corrected = source("(?s)(?P<line>.*)", encoding, shape or None)
     configured = with_replays(replace(settings(corrected), state_dir=state))
     text = "".join(json.dumps(each) + "\n" for each in found)
@@ -120,8 +121,8 @@ def test_what_is_no_whole_line_is_not_replayed(data: bytes, tmp_path: Path) -> N
 
 
 def test_a_line_that_does_not_fit_looks_cut() -> None:
-    """If even one byte of a rejected line does not fit into the reject, the line counts as cut,
-    even if masks made it longer."""
+    """If even one byte of a rejected line does not fit into the reject (the record about it), the
+    reject counts as cut. This is so even if the line became too long only because of masks."""
     wholes = set()
     made = recipe(limit=20_000, max_line_bytes=100)
     (row,) = rejected(press(made, reading(b"x" * 19_900 + b"\n")))

@@ -1,4 +1,4 @@
-"""The agent's program takes other settings between two turns of its loop."""
+"""The agent's program takes over changed settings between two turns (passes) of its loop."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) -> None:
-    """If a reload replaces a source, the program sends the lines of the new source and watches its
-    directory. The producer stays bound to the id of the old source's topic too, because batches for
-    this topic may still be on their way."""
+    """If a reload replaces a source, the agent's program sends the lines of the new source and
+    watches its directory. The producer stays bound to the id of the old source's topic too, because
+    batches for this topic may still be on their way."""
     (site.folder / "a.log").write_text("1\n")
     (site.folder / "b").mkdir()
     (site.folder / "b" / "b.log").write_text("1\n2\n")
@@ -162,8 +162,8 @@ def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) ->
 
 
 def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
-    """If a reload is refused, the program continues with its old settings. /health gives the
-    reason, but the agent still counts as healthy."""
+    """If a reload is refused, the agent's program continues with its old settings. /health gives
+    the reason, but the agent still counts as healthy."""
     site.write(sources=[site.source("others", "a.log")], host_name="elsewhere")
     site.reload()
     (site.folder / "a.log").write_text("1\n")
@@ -175,8 +175,8 @@ def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
 
 
 def test_a_topic_that_was_made_again_refuses_a_reload(site: Site) -> None:
-    """If a topic of the new settings was deleted and created again, the program takes none of the
-    new settings."""
+    """If a topic of the new settings was deleted and created again, the agent's program takes over
+    none of the new settings."""
     site.turns(3)
     site.write(sources=[site.source("others", "b.log")])
     site.reload()

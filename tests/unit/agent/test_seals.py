@@ -32,14 +32,14 @@ def silently(world: World, turns: int = 10) -> None:
     world.publish()
 
 
-# --- the time W, and the look that notes the sizes ----------------------------------------------
+# --- the time W, and the scan that notes the sizes ----------------------------------------------
 
 
 @promise("6 seal")
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is a time before the look that notes the files' sizes. During the look, a line may be
+    """W is a time before the scan that notes the files' sizes. During the scan, a line may be
     written to a file whose size is already noted."""
     world.files.append(A, b"1\n")
     world.start()
@@ -73,8 +73,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """Before each seal, the agent sends a delta with the counts of all lines that the seal covers,
-    even if the agent's settings make it send counts only rarely."""
+    """Before each seal, the agent has sent the counts of all lines that the seal covers in deltas
+    (messages with counts), even if the agent's settings make it send counts only rarely."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -94,7 +94,7 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
     """If the bytes of a file change before W, but the file's size stays the same, the agent does
-    not send the seal for W. The size that the look noted is no longer valid, because only the old
+    not send the seal for W. The size that the scan noted is no longer valid, because only the old
     bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -111,7 +111,7 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """The first look after a start notes the length of a rotated file that has intents with
+    """The first scan after a start notes the length of a rotated file that has intents with
     unacknowledged lines. If the agent then finds that the file has other bytes, which were written
     before W, the noted length is no longer valid."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
@@ -138,8 +138,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """If the agent notices missing rotated files while a seal waits for acknowledgements, it drops
-    the seal and notes the files' sizes again for a later seal."""
+    """If the agent notices missing rotated files while a seal waits for acknowledgements, it gives
+    up this seal, and notes the files' sizes again for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -163,7 +163,7 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
     """All lines of a rotated file are delivered, but the file is unreadable when the agent starts.
-    The file delays the topic's seal only until the agent can look at the file."""
+    The file delays the topic's seal only until the agent can read the file."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

@@ -1,5 +1,5 @@
-"""With `start_at: end`, the agent skips the lines that files contain at its first look at a pattern
-of the source. A look is a scan for the files that match."""
+"""With `start_at: end`, the agent skips the lines that files contain at its first scan of a pattern
+of the source. In a scan, the agent searches for the files that match its patterns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def started(world: World) -> World:
 @promise("1 start at the end")
 @pytest.mark.parametrize("rest", [b"", b"part"])
 def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes) -> None:
-    """If a file exists at the first look, the agent begins to read after the file's last whole
+    """If a file exists at the first scan, the agent begins to read after the file's last whole
     line. The file's announcement and the state give the number of skipped bytes, and no loss is
     declared."""
     world = world_of()
@@ -44,7 +44,7 @@ def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes)
 
 @promise("1 start at the end")
 def test_files_that_appear_later_are_read_whole() -> None:
-    """If a file appears after the first look, the agent reads it from its beginning, even if the
+    """If a file appears after the first scan, the agent reads it from its beginning, even if the
     agent did not run when the file appeared."""
     world = started(world_of())
     world.files.append("/log/b.log", b"one\n")
@@ -74,10 +74,10 @@ def test_a_rotation_and_a_truncation_begin_at_the_beginning() -> None:
 
 @promise("1 start at the end")
 def test_a_kill_before_the_first_transaction_changes_nothing() -> None:
-    """One transaction stores the position in a file and the note that the agent has looked at the
+    """One transaction stores the position in a file and the fact that the agent has scanned the
     pattern. So after a kill at any moment, each line after the stored position is delivered once.
-    If the agent is killed before this transaction, the look after the next start counts as the
-    first look."""
+    If the agent is killed before this transaction, the scan after the next start counts as the
+    first scan."""
     for turns in range(8):
         world = world_of()
         world.files.append(PATH, b"old\n" * 3)
@@ -111,8 +111,8 @@ def test_a_pattern_that_is_added_later_is_looked_at_for_the_first_time() -> None
 
 @promise("1 start at the end")
 def test_start_at_does_not_change_what_was_looked_at() -> None:
-    """If `start_at` is changed to `end` later, the agent skips nothing, because it has looked at
-    the pattern before."""
+    """If `start_at` is changed to `end` later, the agent skips nothing, because it has scanned the
+    pattern before."""
     world = World(settings(raw()))
     started(world)
     world.kill()
@@ -125,8 +125,8 @@ def test_start_at_does_not_change_what_was_looked_at() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_killed: bool) -> None:
-    """If a file cannot be opened at the first look, the agent still skips only the bytes that the
-    file has at this look. It reads later bytes as soon as it can open the file, even if it was
+    """If a file cannot be opened at the first scan, the agent still skips only the bytes that the
+    file has at this scan. It reads later bytes as soon as it can open the file, even if it was
     restarted in between."""
     world = world_of()
     world.files.append(PATH, b"old\n").unreadable = True
@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_kil
 
 @promise("1 start at the end")
 def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
-    """If a file cannot be opened at the first look and is then truncated, the agent reads its new
+    """If a file cannot be opened at the first scan and is then truncated, the agent reads its new
     content from the beginning as soon as it can open the file."""
     world = world_of()
     world.files.append(PATH, b"old old old\n").unreadable = True
@@ -160,7 +160,7 @@ def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
 
 @promise("1 start at the end")
 def test_compressed_files_are_skipped_whole() -> None:
-    """If a compressed file exists at the first look, the agent skips the whole file and closes its
+    """If a compressed file exists at the first scan, the agent skips the whole file and closes its
     file id. If a compressed file appears later, the agent reads it."""
     world = world_of("/log/*")
     world.files.append("/log/old", b"old\n")
@@ -181,7 +181,7 @@ def test_compressed_files_are_skipped_whole() -> None:
 
 @promise("1 start at the end")
 def test_a_link_begins_at_the_end_of_its_file() -> None:
-    """If a link matches the pattern at the first look, the agent skips the lines that the link's
+    """If a link matches the pattern at the first scan, the agent skips the lines that the link's
     target already has."""
     world = world_of("/log/*.log")
     world.files.append("/data/x", b"old\n")

@@ -1,5 +1,5 @@
 """With `start_at: end`, after changes of patterns, topics and exclusions, the agent skips only
-files that no earlier look (scan) could find."""
+files that no earlier scan could find."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
 @promise("1 start at the end")
 def test_new_files_are_read_whole_after_the_topic_changed() -> None:
     """If only the topic of a source changes, the agent continues in the files that it was reading,
-    and reads the files that appeared since the last look from their first byte."""
+    and reads the files that appeared since the last scan from their first byte."""
     world = looked(end("logs", "/log/*.log"))
     world.files.append(APP, b"two\n")
     world.files.append("/log/new.log", b"new\n")
@@ -91,9 +91,9 @@ def test_a_divided_source_skips_nothing() -> None:
 
 @promise("1 start at the end")
 def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
-    """The state stores which paths every look excluded. If a path was excluded only in later looks,
-    an earlier look covered it, even if that was in another process. So a new file at this path is
-    read whole."""
+    """The state stores which paths were excluded in every scan. A path that was excluded only in
+    later scans is not one of these: an earlier scan would have found a file there, even if that
+    scan was in another process. So a new file at this path is read whole."""
     world = looked(end("logs", "/log/*.log"))
     later = end("logs", "/log/*.log", exclude=["/log/c*"])
     change(world, later)
@@ -107,8 +107,8 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
-    """If a new source has a file that the other sources always excluded, the look counts as the
-    first look at this file, and the agent skips the file's lines."""
+    """If a new source has a file that the other sources always excluded, the next scan counts as
+    the first scan of this file, and the agent skips the file's lines."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
     world.files.append("/log/b.log", b"b old\n")
@@ -123,7 +123,7 @@ def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
 
 @promise("1 start at the end")
 def test_another_exclusion_skips_nothing() -> None:
-    """If `exclude` changes, no file of a pattern that was looked at is skipped."""
+    """If `exclude` changes, no file of a pattern that was scanned before is skipped."""
     world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
     world.files.append("/log/b.log", b"b\n")
     change(world, end("logs", "/log/*.log"))
@@ -133,8 +133,8 @@ def test_another_exclusion_skips_nothing() -> None:
 @promise("1 start at the end")
 def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_look() -> None:
     """If a changed pattern also matches rotated files, the agent reads an unknown rotated file
-    whole if it changed after the last look, even if it was empty then. The agent skips a rotated
-    file from before the first look."""
+    whole if it changed after the last scan, even if it was empty then. The agent skips a rotated
+    file from before the first scan."""
     world = World(settings(end("logs", APP)))
     world.files.append("/log/app.log.2", b"before\n")
     world.files.append(APP, b"")
@@ -183,8 +183,9 @@ def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: boo
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_end_first", [False, True])
 def test_sources_with_overlapping_patterns(is_end_first: bool) -> None:
-    """A file belongs to the first source whose pattern matches, and the setting of this source
-    decides. Files that appear later are read whole, even if the order of the sources changes."""
+    """A file belongs to the first source whose pattern matches, and `start_at` of this source
+    decides where reading begins. Files that appear later are read whole, even if the order of the
+    sources changes."""
     sources = [end("others", "/log/a*.log"), raw("logs", "/log/*.log")]
     world = looked(*sources[:: 1 if is_end_first else -1])
     own, other = ("others", "logs") if is_end_first else ("logs", "others")

@@ -1,7 +1,7 @@
-"""Tests the backlog, which the agent reports to the audit in a note. A backlog describes the bytes
-of files that are not safe yet. Bytes are safe when a broker has acknowledged them, or when the
-agent has declared them lost or uncertain. The life of a file is the time from its creation to its
-deletion."""
+"""Tests the backlog, which the agent reports to the audit in a note (a message on which no verdict
+depends). A backlog describes the bytes of files that are not safe yet. Bytes are safe when a broker
+has acknowledged them, or when the agent has declared them lost or uncertain. The life of a file is
+the time from its creation to its deletion."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def test_the_life_of_a_deleted_file_says_when_the_next_is_lost(world: World) -> 
 
 
 def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
-    """The agent may have closed a file before the file is deleted. Then the agent assumes that the
-    file was deleted an hour before the look that no longer found it. So the assumed life of the
-    file is rather too short than too long."""
+    """The agent may have closed a file before the file is deleted. Then the agent notices only in
+    its hourly search that the file is gone, and assumes that the file was deleted an hour before
+    this search. So the assumed life of the file is rather too short than too long."""
     world.files.append("/log/other", b"")
     world.files.append(A, b"old\n")
     born_ms = world.clock.time_ms()
@@ -164,8 +164,8 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """The agent notes each length of a file together with the time at which the file had this
-    length. When all bytes up to a noted length are safe, the agent forgets this note."""
+    """The agent remembers each length of a file together with the time at which the file had this
+    length. When all bytes up to a remembered length are safe, the agent forgets this length."""
     found = then(None, _tracked(0), 10, 1_000)
     assert found == [(10, 7)]
     found = then(found, _tracked(0), 20, 2_000)
@@ -175,8 +175,8 @@ def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
 
 
 def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
-    """If a file grows for a long time, neighbouring notes of its lengths are merged. A merged note
-    has the older of the two times."""
+    """If a file grows for a long time, the agent merges neighbours in its list of the file's
+    lengths and their times. The result of a merge has the older of the two times."""
     found = then(None, _tracked(0), 1, 7)
     for end in range(2, 500):
         found = then(found, _tracked(0), end, end * 1_000)

@@ -1,5 +1,5 @@
-"""Each audit message of the agent contains two bounds of event times. The audit uses these bounds
-or wider ones."""
+"""Each audit message of the agent contains two bounds of event times: how late, and how far ahead
+of the clock, a line's time may be. The audit uses these bounds or wider ones."""
 
 from __future__ import annotations
 

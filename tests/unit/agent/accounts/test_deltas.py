@@ -54,8 +54,9 @@ def test_two_deltas_of_one_transaction_follow_each_other() -> None:
 
 
 def test_behind_the_transaction_the_database_is_asked() -> None:
-    """After the transaction is committed, the agent reads the number of a bucket's previous delta
-    from the database. So it does not have to keep the numbers of all buckets in memory."""
+    """After the transaction with a delta is committed, the agent reads the delta's number from the
+    database when it makes the bucket's next delta. So it does not have to keep the numbers of all
+    buckets in memory."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, lambda keys: dict.fromkeys(keys, 9))

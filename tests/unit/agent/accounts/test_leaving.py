@@ -33,8 +33,8 @@ def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. The
-    agent sends it only if the agent was asked to leave, every byte is acknowledged, and every file
-    is verified."""
+    agent sends it only if the agent was asked to leave, every byte is acknowledged, and the agent
+    has checked since its start that every open file is still the file that it has read."""
     leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True
@@ -49,7 +49,7 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 def test_a_last_word_lasts_until_something_turns_up() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. When
     the agent starts, it takes back every earlier last word. It takes back a later last word as soon
-    as a look at the files finds more bytes, another file or an error."""
+    as a scan of the files finds more bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -71,7 +71,7 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a file is replaced after the agent noted the file's size, a later look at the files finds
+    """If a file is replaced after the agent noted the file's size, a later scan of the files finds
     the new file. The agent sends the topic's last word only after it has read the new file, because
     a last word says that all lines are delivered."""
     leaving = Leaving({})

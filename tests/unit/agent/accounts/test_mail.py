@@ -1,5 +1,5 @@
 """The agent's outbox of audit messages. A transaction stores each message, and the message is
-published after the commit."""
+published after this transaction's commit."""
 
 import sqlite3
 

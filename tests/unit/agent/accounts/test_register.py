@@ -75,9 +75,9 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start, the agent does not close a file while intents of this file have undelivered
-    records. If the agent cannot open a file, it cannot send the file's records again, and therefore
-    does not close the file either."""
+    """After a start, the agent does not close a file while intents (stored promises to send bytes)
+    of this file have undelivered records. If the agent cannot open a file, it cannot send the
+    file's records again, and therefore does not close the file either."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

@@ -25,8 +25,8 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """A seal says that all earlier lines are counted. After the clock was set back, the agent uses
     the later time that the clock showed before, because an unread line may have that time. For each
-    topic, the agent uses this later time until it sends a seal for which it looked at the files
-    after the clock was set back."""
+    topic, the agent uses this later time until it sends a seal for which it scanned the files after
+    the clock was set back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")

@@ -51,7 +51,7 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
     """An intent is a stored promise to send certain bytes. The agent makes the same records from
-    these bytes whether it presses them alone or together with the bytes of other intents."""
+    these bytes whether it processes them alone or together with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -101,8 +101,8 @@ def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
 
 
 def test_counts_are_those_of_the_records() -> None:
-    """For each bucket of event time, the count, the bytes and the checksum agree with the records
-    of the bucket."""
+    """For each bucket of event time, the count, the bytes and the checksum that the agent reports
+    to the audit agree with the records of the bucket."""
     source = regex(
         r"(?P<t>\d+) .*", timestamp=TimestampSettings(fields=["t"], format="epoch", timezone="UTC")
     )
@@ -266,8 +266,8 @@ class Spied(Frames):
 
 
 def test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times() -> None:
-    """If every line of a reading is too long, every line is rejected. The parser of times then gets
-    no lines at all, and this causes no error."""
+    """If all lines that the agent reads at once are too long, all are rejected. The parser of times
+    then gets no lines at all, and this causes no error."""
     time = TimestampSettings(fields=["time"], format="rfc3339")
     made = recipe(max_line_bytes=64, timestamp=time, **regex("(?P<time>.*)"))
     pressed = press(made, reading(b"x" * 70 + b"\n" + b"y" * 70 + b"\n"))
@@ -369,13 +369,14 @@ def test_recipes_are_known_by_their_fingerprint() -> None:
 )
 def test_fields_that_are_filled_twice_are_refused(source: dict[str, Any], sentence: str) -> None:
     """If two settings fill the same field (for example `fields` and a group of `path.pattern`), the
-    agent refuses the settings before it stores the first intent."""
+    agent refuses the settings before it stores the first promise to send lines."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         Press(recipe(**source))
 
 
 def own_schema(schema: dict[str, Any], **source: Any) -> Press:
-    """Returns the press of a source whose settings name a schema."""
+    """Returns the press (which makes records from lines) of a source whose settings name a
+    schema."""
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="s.avsc", **source)
     plain = recipe()
     return Press(

@@ -1,4 +1,5 @@
-"""Tests which records of a range are in a sample, and what the sample says about these records."""
+"""Tests which records of a range of a file's bytes are in a sample, and what the sample says about
+these records. With a sample, an agent tells the audit the content of some records."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A recipe contains a fingerprint of the code that turns lines into records. Whenever anything
-changes that can change these records, the fingerprint changes too."""
+"""A recipe consists of the settings by which lines become records, and of a fingerprint of the code
+that makes the records. Whenever anything changes that can change these records, the fingerprint
+changes too."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
 KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
-"""The digest of the records that are made from known lines. If this digest changes, raise
-PRESS_VERSION (or FRAMING_VERSION)."""
+"""The digest of the records that are made from known lines. If this digest changes, increase
+PRESS_VERSION (or FRAMING_VERSION), the version of the code that makes records."""
 
 LINES = (
     b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"

@@ -40,8 +40,9 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
 
 
 def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
-    """A repaired source is no longer reported once good lines have replaced the rejected lines in
-    the window of recent lines. Time without new lines is not enough."""
+    """If a source that rejected most lines is repaired, the agent no longer reports it once good
+    lines have replaced the rejected lines among its recent lines. Time without new lines is not
+    enough."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
     assert rejections.too_many()

@@ -35,7 +35,8 @@ def rows(made: Recipe, pressed: Pressed) -> list[dict[str, Any]]:
 
 
 def given(fields: list[dict[str, Any]], /, **source: Any) -> Recipe:
-    """Returns the recipe of a source with a given schema."""
+    """Returns the recipe (the rules by which lines become records) of a source with a given
+    schema."""
     text = json.dumps({"type": "record", "name": "logs", "fields": fields})
     configured = SourceSettings(topic="logs", paths=["/log/*"], schema="logs", **source)
     topics = (TopicSnapshot("logs", 1, 1_048_588), TopicSnapshot("logs.rejected", 1, 1_048_588))
@@ -49,8 +50,8 @@ def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
 
 @promise("2 filtered")
 def test_a_record_is_a_row_a_reject_or_left_out() -> None:
-    """Each record of a reading becomes either a row, a reject or a filtered record. A filtered
-    record keeps the origin and the event time that it would have had as a row."""
+    """Each record that the agent reads becomes either a row, a reject or a filtered record. A
+    filtered record keeps the origin and the event time that it would have had as a row."""
     made = recipe(shape='drop level = "DEBUG" as d\nkeep status >= 300 as k', **regex(
         PATTERN, ))  # fmt: skip
     with pytest.raises(ConfigurationRefused, match="status is a text"):
@@ -172,8 +173,8 @@ def test_settings_refuse_a_key_without_a_rule() -> None:
 @promise("2 another program")
 def test_rules_that_a_program_refuses_are_of_another_program() -> None:
     """If a stored recipe has rules that the present version of the program does not know, the agent
-    does not fail. The recipe counts as a recipe of another program, so the agent reads the records
-    of its intents back from the brokers."""
+    does not fail. The recipe (the stored settings by which lines become records) counts as a recipe
+    of another program, so the agent reads the records of its intents back from the brokers."""
     made = recipe(shape="drop line is null")
     unknown = replace(made, shape="forget line")
     assert "shape-2" in made.program
@@ -184,7 +185,8 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
 
 
 def test_rules_that_are_only_comments_are_no_rules() -> None:
-    """If the text of the rules has only comments, the recipe is the same as without rules."""
+    """If the text of the rules has only comments, the recipe (the stored settings by which lines
+    become records) is the same as without rules."""
     assert recipe(shape="# nothing\n\n") == recipe()
 
 
@@ -280,8 +282,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule keeps a group of a file's path out of the rows, a trial of the rules notes that the
-    agent nevertheless sends the whole path."""
+    """If a rule keeps a group of a file's path out of the rows, a trial of the rules on sample
+    lines prints a note that the agent nevertheless sends the whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

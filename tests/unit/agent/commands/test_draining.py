@@ -19,8 +19,8 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Draining is refused if a user other than the agent's user runs the command. The agent could
-    not read the files that another user, such as root, would write into the agent's state
+    """Draining is refused if a user other than the agent's user runs the command `drain`. The agent
+    could not read the files that another user, such as root, would write into the agent's state
     directory."""
     open_state(tmp_path).close()
     owner = os.geteuid()
@@ -56,8 +56,8 @@ def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk, draining reports the disk. It does not claim to have stored the last word,
-    the message which says that all lines are delivered."""
+    """If the disk is full, draining fails with an error that says so. It does not claim to have
+    stored the last word, the message which says that all lines are delivered."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))

@@ -1,5 +1,5 @@
-"""`skidway agent replay` replays all given lines or none of them, and each rejected line only
-once."""
+"""`skidway agent replay` replays (sends again) all given repaired lines or none of them, and each
+rejected line only once."""
 
 from __future__ import annotations
 

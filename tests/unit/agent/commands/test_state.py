@@ -44,7 +44,7 @@ def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
 
 def test_a_file_that_was_renamed_since_the_last_look_is_named() -> None:
     """If the state has two files at a path, and one of these files was renamed after the agent's
-    last look, the table shows the new name of the renamed file."""
+    last scan, the table shows the new name of the renamed file."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")

@@ -1,4 +1,5 @@
-"""Tests which readings the agent combines before it makes batches from them."""
+"""Tests which readings the agent combines before it makes batches from them. A reading is a range
+of bytes that the agent has read from a file."""
 
 from __future__ import annotations
 

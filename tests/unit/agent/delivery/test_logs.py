@@ -94,9 +94,9 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """The agent asks for the high watermarks, and continues to read. A partition counts as read to
-    its end when the agent's position has reached a high watermark that arrived after this
-    request."""
+    """The agent asks the brokers again for the high watermarks, and meanwhile continues to read. A
+    partition counts as read to its end when the agent's position has reached a high watermark that
+    arrived after this request."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}

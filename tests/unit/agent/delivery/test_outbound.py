@@ -44,7 +44,7 @@ class Sending:
 
 def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
     """A flight is the set of batches that are sent for one intent. It is done when all its batches
-    are acknowledged. `settle` then returns the last offset in each partition."""
+    are acknowledged. `settle` then returns the last acknowledged offset in each partition."""
     sending = Sending(b"a\n\xff\n", b"b\n")
     assert [flight.waiting for flight in sending.flights] == [2, 1]
     settled = sending.outbound.settle(sending.producer.deliver_all())

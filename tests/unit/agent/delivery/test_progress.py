@@ -19,8 +19,8 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Files:
-    """A stand-in for the tracker of files. It has one file, and the records of the file's intents
-    are on their way."""
+    """A stand-in for the object that tracks the agent's files. It has one file, and the records of
+    the file's intents are on their way."""
 
     def __init__(self, *sequences: int) -> None:
         self.file: Any = SimpleNamespace(

@@ -1,6 +1,6 @@
-"""Over-long lines for which the agent stored an intent before it was killed. Before the restarted
-agent sends an over-long line again, it compares the line's bytes, piece by piece, with the checksum
-in the intent."""
+"""Over-long lines for which the agent stored an intent (a promise to send certain bytes) before it
+was killed. Before the restarted agent sends an over-long line again, it compares the line's bytes,
+piece by piece, with the checksum in the intent."""
 
 import pytest
 

@@ -1,5 +1,6 @@
 """An intent is a stored promise to send certain bytes of a file. The agent divides an intent into
-parts, depending on the records that it found in the partitions."""
+parts that arrived and parts that are missing, depending on which of its records it found in the
+partitions."""
 
 from __future__ import annotations
 

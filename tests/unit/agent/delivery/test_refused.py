@@ -1,5 +1,5 @@
-"""Records that a broker refuses for good. The agent first reads the partition back to find out
-whether an earlier attempt to send the record arrived."""
+"""Records that a broker refuses for good. Before the agent declares such a record lost, it reads
+the partition back to find out whether an earlier attempt to send the record arrived."""
 
 from __future__ import annotations
 
@@ -160,8 +160,9 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """After a restart, the agent sends the line of its intent again, and the broker refuses the
-    line at once. The agent then finds the copy that the previous process sent."""
+    """After a restart, the agent sends the line again that it had promised to send (in an intent),
+    and the broker refuses the line at once. The agent then finds the copy that the previous process
+    sent."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -210,8 +211,9 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash, only the refused line is lost. The same intent has other records, which belong
-    to another topic and have not arrived yet. The agent sends these records."""
+    """After a crash, only the refused line is lost. The same intent (stored promise to send bytes)
+    has other records, which belong to another topic and have not arrived yet. The agent sends these
+    records."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")

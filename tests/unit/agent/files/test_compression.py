@@ -40,8 +40,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """If a file is rotated and compressed between two looks of the agent, the agent reads the rest
-    of the file from the compressed file. It reads no byte twice."""
+    """If a file is rotated and compressed between two of the agent's scans, the agent reads the
+    rest of the file from the compressed file. It reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     if not is_down and "*" in pattern:
         world.files.append("/log/app.log-other", b"held\n")
@@ -288,8 +288,9 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Bytes of stored intents wait until their compressed file is measured. Nothing is lost, even
-    if the measurement lasts for many looks, and longer than the agent waits for late batches."""
+    """Bytes that the agent has promised to send (in stored intents) wait until the plain size of
+    their compressed file is measured. Nothing is lost, even if the measurement lasts for many
+    scans, and longer than the agent waits for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -339,8 +340,8 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
 
 
 def test_promises_are_not_given_up_before_the_first_look() -> None:
-    """An agent that is stopped immediately after its start does not give up the bytes of its
-    intents, because it has not yet looked for compressed files."""
+    """An agent that is stopped immediately after its start does not give up the bytes that it has
+    promised to send (its intents), because it has not yet looked for compressed files."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -358,8 +359,9 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """If a compressed file begins like the known file but ends before an intent of the known file
-    ends, it is another file. The agent sends the intent's bytes from the right file."""
+    """If a compressed file begins like the known file but ends before the end of the bytes that the
+    agent has promised to send from the known file (an intent), it is another file. The agent sends
+    these bytes from the right file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -43,8 +43,8 @@ def rotations(world: World) -> list[str]:
 
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
-    """If the link's target is rotated three times between two looks of the agent, each line is read
-    once, and nothing is declared lost."""
+    """If the link's target is rotated three times between two of the agent's scans, each line is
+    read once, and nothing is declared lost."""
     lines = rotations(world)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -67,7 +67,7 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
     """Programs such as rotatelogs and cronolog start a new file and set a link to it. If the link
-    skips several files between two looks, the agent finds the files in between by their similar
+    skips several files between two scans, the agent finds the files in between by their similar
     names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
@@ -112,7 +112,7 @@ def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
 
 def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:
     """The agent watches the directory of a link's target. So it reads new lines of the target at
-    once, without waiting for its next look."""
+    once, without waiting for its next scan."""
     assert world.agent.tracker.linked_directories == {"/pods"}
     world.files.append(TARGET, b"more\n")
     world.agent.touch([TARGET])
@@ -141,7 +141,7 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """If a link is set to another file several times between two looks, the agent reads every file
+    """If a link is set to another file several times between two scans, the agent reads every file
     to which the link pointed. Some programs set a link to a new file every day or with every
     deployment."""
     made = World(settings(raw("logs", "/log/latest.log")))
@@ -169,8 +169,8 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """Between two looks, a link points to another file for a while, and the clock is set back. This
-    file may then seem older than the first look, or younger than the link's present target. A
+    """Between two scans, a link points to another file for a while, and the clock is set back. This
+    file may then seem older than the first scan, or younger than the link's present target. A
     running agent still reads the file. An agent that was down may not find the file, and then
     declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
@@ -198,7 +198,7 @@ def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: b
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
-    """The agent reads every line of a container that crashes several times between two looks. After
+    """The agent reads every line of a container that crashes several times between two scans. After
     each crash, the link points to a new Docker log <id>/<id>-json.log with another id. One of these
     logs is also rotated."""
     made = World(settings(raw("logs", "/containers/app.log")))
@@ -289,7 +289,7 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
 
 @promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
-    """The agent reads every line of a container that is restarted several times between two looks,
+    """The agent reads every line of a container that is restarted several times between two scans,
     although each of kubelet's logs 0.log, 1.log, ... is rotated and compressed."""
     for number in range(1, 4):
         old = f"/pods/{number - 1}.log"

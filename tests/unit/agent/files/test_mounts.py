@@ -31,7 +31,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def sealed(world: World) -> int:
-    """The time (ms) up to which the topic is sealed."""
+    """The time (ms) of the topic's newest seal, up to which all lines are counted."""
     return max(
         each.sealed_until
         for seal in world.of(Seal)

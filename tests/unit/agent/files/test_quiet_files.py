@@ -1,4 +1,4 @@
-"""Looks at (scans of) files that no program writes to. A host may have 20,000 such files."""
+"""Scans of files to which no program writes. A host may have 20,000 such files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH = "/log/a.log"
 
 
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> tuple[World, list[str]]:
-    """A world whose only file is completely read, and a list to which each look adds the paths of
+    """A world whose only file is completely read, and a list to which each scan adds the paths of
     the files that it compares with known files."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(PATH, b"one\n")
@@ -43,7 +43,7 @@ def look(world: World) -> None:
 
 
 def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a file is completely read and unchanged since the last look, the look does not compare it
+    """If a file is completely read and unchanged since the last scan, the scan does not compare it
     with known files again."""
     world, seen = at_rest(monkeypatch)
     look(world)
@@ -53,8 +53,8 @@ def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPa
 
 @promise("1 same file")
 def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look compares a file with known files again if the file was written, truncated, rewritten
-    with the same number of bytes, or replaced. The look finds the change even if no file system
+    """A scan compares a file with known files again if the file was written, truncated, rewritten
+    with the same number of bytes, or replaced. The scan finds the change even if no file system
     event announced it."""
     world, seen = at_rest(monkeypatch)
     for change in (
@@ -76,7 +76,7 @@ def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.M
 def test_another_file_with_the_same_inode_size_and_time_is_not_at_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If only the time of birth differs, the file is another file, and a look notices this."""
+    """If only the time of birth differs, the file is another file, and a scan notices this."""
     world, seen = at_rest(monkeypatch)
     look_at = world.files.scan
 

@@ -46,7 +46,7 @@ def rotate(world: World, *, keep: int = 99) -> None:
 
 
 def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
-    """Rotates app.log `count` times without a look of the agent in between. Returns the lines that
+    """Rotates app.log `count` times without a scan of the agent in between. Returns the lines that
     were written."""
     lines = []
     for number in range(count):
@@ -57,7 +57,7 @@ def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
 
 
 def test_generations_between_two_looks_are_read(world: World) -> None:
-    """If app.log is rotated several times between two looks, each rotated file is read once, to its
+    """If app.log is rotated several times between two scans, each rotated file is read once, to its
     end, and is announced under its present path. Nothing is declared lost."""
     lines = generations(world, 4)
     world.settle()
@@ -91,7 +91,7 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 ) -> None:
     """If a rotated file is rewritten with different bytes of the same size after its file id was
     closed, the agent reads the new bytes. It also declares a loss, because other bytes may have
-    been written and replaced since the closure."""
+    been written and replaced since the file id was closed."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -109,7 +109,8 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
     """If a closed rotated file has a new modification time but the same bytes, the agent declares
-    no loss and continues to send seals for the topic."""
+    no loss and continues to send seals for the topic. (A seal says that all earlier lines are
+    counted.)"""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -166,8 +167,9 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """A log may be rotated after the agent's last seal, while the agent is down. When the agent
-    starts again, it reads the rotated files."""
+    """A log may be rotated while the agent is down, after the agent's last seal (the message which
+    says that all earlier lines are counted). When the agent starts again, it reads the rotated
+    files."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -273,9 +275,9 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """If the rotated file that the agent knows is deleted, the agent declares one loss, because
-    later files that it never saw may be deleted too. Rotation deletes the oldest rotated file
-    first."""
+    """Rotation deletes the oldest rotated file first. So if the rotated file that the agent knows
+    is deleted, later files that it never saw may be deleted too, and the agent declares one
+    loss."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -285,7 +287,7 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last look, the agent has no known file by which it
+    """If no file was at the log's path at the last scan, the agent has no known file by which it
     could see whether later rotated files are missing. Therefore it declares a loss."""
     rotate(world)
     world.settle()
@@ -298,9 +300,9 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """If the agent looks in the middle of a rotation, it finds no file at the log's path, but it
-    finds rotated files in the same directory. The newest of these files proves later that no
-    rotated file is missing."""
+    """If the agent lists the directory in the middle of a rotation, it finds no file at the log's
+    path, but it finds rotated files in the same directory. The newest of these files proves later
+    that no rotated file is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -411,9 +413,9 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """If the agent looks during a rotation and finds another file at the path, it draws no
-    conclusion from this look. The next look finds the rotated file that was written between the
-    known file and the new file, and the agent reads this file."""
+    """If the agent scans the directory during a rotation and finds another file at the path, it
+    draws no conclusion from this scan. The next scan finds the rotated file that was written
+    between the known file and the new file, and the agent reads this file."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -487,9 +489,9 @@ def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
 def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If names change while the agent looks at them, the agent repeats the look. After the first
-    look, it declares nothing lost, and sends no seal, because a seal says that all earlier lines
-    are counted."""
+    """If names in the directory change while the agent lists them, the agent repeats the scan.
+    After the first scan, it declares nothing lost, and sends no seal, because a seal says that all
+    earlier lines are counted."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -553,7 +555,7 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """History is the old files that the agent does not read. An unread rotated file counts as
-    history only if it is older than a look that found all names. A look during a rotation does not
+    history only if it is older than a scan that found all names. A scan during a rotation does not
     show what is history, because it may miss names."""
     read = world.files.list
 
@@ -601,7 +603,7 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is renamed every time between the agent's look and its attempt to open the file
+    """A file that is renamed every time between the agent's scan and its attempt to open the file
     is not declared lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
@@ -626,8 +628,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """The kernel may report a new path to the agent before the agent has looked at the directory.
-    If a rotated file is older than the file at this path, other rotated files may be gone, and the
+    """The kernel may report a new path to the agent before the agent has scanned the directory. If
+    a rotated file is older than the file at this path, other rotated files may be gone, and the
     agent declares one loss. If no rotated file is older, the agent declares nothing lost."""
     made = make()
     made.start()
@@ -684,7 +686,7 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look finds both a compressed file and its plain file. If the plain file is deleted before
+    """A scan finds both a compressed file and its plain file. If the plain file is deleted before
     the agent can open it, the agent reads the compressed file."""
     read = world.files.list
 
@@ -723,7 +725,7 @@ def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World
 
 def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
     """If the clock was set back while the agent was down, new rotated files seem to be older than
-    the agent's last look. The agent therefore declares a loss."""
+    the agent's last scan. The agent therefore declares a loss."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     lines = generations(world, 3)
@@ -757,7 +759,7 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
     """If the clock is set back while the agent runs, the agent still finds every new rotated file.
-    It measures the time since its last look with the monotonic clock."""
+    It measures the time since its last scan with the monotonic clock."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))
@@ -773,8 +775,9 @@ def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) ->
 def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
     world: World, before: int, set_back_s: int
 ) -> None:
-    """If the clock is set back between two rotations, and the agent does not look between these
-    rotations, the older file seems to be the newer file. The agent still reads both files."""
+    """If the clock is set back between two rotations, and the agent does not scan the directory
+    between these rotations, the older file seems to be the newer file. The agent still reads both
+    files."""
     lines = []
     for number in range(3):
         world.clock.advance(0.5)
@@ -792,7 +795,7 @@ def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
 @pytest.mark.parametrize("origin", ["/log/other.log", f"{APP}.1", "/elsewhere/app.log"])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_down: bool) -> None:
-    """If a log is rotated and an old file is renamed to the log's path between two looks, the
+    """If a log is rotated and an old file is renamed to the log's path between two scans, the
     rotated file is younger than the file at the path. The agent still reads the rotated file."""
     world = make(APP, "/log/other.log")
     world.files.append(APP, b"seen\n")
@@ -829,7 +832,7 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
 
 @promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
-    """If the clock was set back, a new rotated file seems to be older than the agent's last look.
+    """If the clock was set back, a new rotated file seems to be older than the agent's last scan.
     The agent still reads the rotated file."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
     lines = generations(world, 2)

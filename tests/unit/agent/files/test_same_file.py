@@ -110,7 +110,7 @@ def test_an_inode_taken_again_where_no_birth_is_known() -> None:
 
 
 def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
-    """If a file that the agent does not have open is deleted between two looks, and another file
+    """If a file that the agent does not have open is deleted between two scans, and another file
     gets its inode, the agent reads the other file from its start."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
@@ -193,7 +193,7 @@ def at_rest(still_s: float, **others: int) -> World:
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
     """The agent declares no loss for a deleted file if all the file's bytes were acknowledged, and
-    the file had not changed for longer than the time between two looks."""
+    the file had not changed for longer than the time between two scans."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -239,7 +239,7 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
-    """If one look finds that several files are gone, the agent declares one loss for all these
+    """If one scan finds that several files are gone, the agent declares one loss for all these
     files. The loss names one of the files and the number of the others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
@@ -281,7 +281,7 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
-    """If unread bytes are cut off and other bytes are written between two looks, the unread bytes
+    """If unread bytes are cut off and other bytes are written between two scans, the unread bytes
     are declared lost. In between, the agent has read the file and found that it was shorter."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
@@ -429,12 +429,12 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
     """If a file is rewritten with the same bytes, a loss declares these bytes, even if the agent
-    reads from the file before its next look."""
+    reads from the file before its next scan."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()
     world.settle()
-    world.clock.advance(0.01)  # no look is due
+    world.clock.advance(0.01)  # no scan is due
     world.files.truncate(RUN)
     world.files.append(RUN, JOB)
     read(world)
@@ -445,7 +445,7 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
-    """An open file may be truncated and rewritten between two looks, with the same bytes before the
+    """An open file may be truncated and rewritten between two scans, with the same bytes before the
     agent's position. If its beginning has changed, the agent reads the file from its start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
@@ -467,7 +467,7 @@ def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
     world.files.append(RUN, b"x" * READ_BYTES)
     world.start()
     world.hold()
-    world.clock.advance(0.01)  # no look is due
+    world.clock.advance(0.01)  # no scan is due
     world.files.append(RUN, b"y" * 100)
     read(world)
     world.clock.advance(0.01)

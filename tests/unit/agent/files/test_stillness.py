@@ -1,4 +1,4 @@
-"""Tests how the agent decides whether a directory's names stayed the same while it looked at the
+"""Tests how the agent decides whether a directory's names stayed the same while it listed the
 directory."""
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """If other files in a directory change all the time, a look is still valid as long as the names
-    of the log and its rotated files stay the same."""
+    """If other files in a directory change all the time, a listing is still valid as long as the
+    names of the log and its rotated files stay the same."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 
 
 def test_two_looks_shortly_one_after_the_other_prove_nothing() -> None:
-    """Two looks in quick succession may both find the same half-finished rotation. Therefore the
-    agent looks a third time and compares the result with the first look."""
+    """Two listings in quick succession may both find the same half-finished rotation. Therefore the
+    agent lists the directory a third time and compares this listing with the first one."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.0, 90 + STILL_MS - 1) == before
 
 
 def test_names_that_change_are_waited_for() -> None:
-    """While names change, the agent looks again and again until they no longer change, because a
-    busy host renames files slowly."""
+    """While names change, the agent lists the directory again and again until they no longer
+    change, because a busy host renames files slowly."""
     before = Restless(0.0, NAMES, 0)
     for look in range(1, 100):
         now = look * RESTLESS_S / 200
@@ -43,7 +43,7 @@ def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
-    """If the clock was set back, the previous look seems to be later than the present look. In this
-    case the agent does not look again."""
+    """If the clock was set back, the previous scan seems to be later than the present scan. In this
+    case the agent does not list the directory again."""
     before = Restless(5.0, NAMES, 3_600_000)
     assert look_again(before, NAMES, 6.0, 1_000) is None

@@ -50,7 +50,7 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """After two rotations between two looks, each line is read once if the names of the two rotated
+    """After two rotations between two scans, each line is read once if the names of the two rotated
     files contain the log's name or resemble each other."""
     if is_down:
         world.kill()
@@ -172,7 +172,7 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
 @promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
     """If the kernel has reported a file to the agent, and the file is copied and truncated before
-    the agent's first full look, no line is read twice."""
+    the agent's first full scan, no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.files.append(APP, b"one\ntwo\n")
@@ -189,7 +189,7 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """If `cp app.log app.log.bak` is run before the agent's first full look at the directory, no
+    """If `cp app.log app.log.bak` is run before the agent's first full scan of the directory, no
     line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
@@ -222,7 +222,7 @@ def test_a_short_copy_where_no_birth_is_known() -> None:
 
 @promise("1 copies")
 def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
-    """After a copytruncate between two looks, the agent reads the unread rest of the log from the
+    """After a copytruncate between two scans, the agent reads the unread rest of the log from the
     copy, and reads no line twice."""
     world.files.append(APP, b"unread\n")
     world.files.append(f"{APP}.1", b"seen\nunread\n")
@@ -255,7 +255,7 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
     """After the agent has skipped a copy and the copy is deleted, the next log may get the copy's
-    inode. The agent reads this log, even if it is rotated before the agent's next look."""
+    inode. The agent reads this log, even if it is rotated before the agent's next scan."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()
@@ -335,7 +335,7 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look of the agent asks the file system for each name only a few times, however many logs
+    """A scan of the agent asks the file system for each name only a few times, however many logs
     and unrelated files are created and deleted."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):

@@ -1,5 +1,5 @@
-"""Tests files without a file id: empty logs, and logs that `ignore.older.ms` leaves out. A look is
-a scan for files."""
+"""Tests files without a file id: empty logs, and logs that `ignore.older.ms` leaves out. The agent
+scans directories for files again and again."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def copy_and_truncate(world: World) -> None:
 def test_lines_written_and_rotated_between_two_looks(
     knows_births: bool, is_down: bool, is_ignored: bool, is_copied: bool
 ) -> None:
-    """If lines are written to a log without a file id, and the log is rotated before the next look,
+    """If lines are written to a log without a file id, and the log is rotated before the next scan,
     the agent reads the lines from the rotated file. This is so even if no agent ran meanwhile."""
     world = make(is_ignored=is_ignored, knows_births=knows_births)
     if is_down:
@@ -68,7 +68,7 @@ def test_lines_written_and_rotated_between_two_looks(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
-    """If a log is empty at two looks, and was copied and truncated in between, the agent reads the
+    """If a log is empty at two scans, and was copied and truncated in between, the agent reads the
     copy."""
     world = make()
     if is_down:
@@ -83,7 +83,7 @@ def test_a_log_that_is_empty_again_after_it_was_copied(is_down: bool) -> None:
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> None:
-    """If a log without a file id is written, rotated and deleted between two looks, and a newer
+    """If a log without a file id is written, rotated and deleted between two scans, and a newer
     rotated file remains, the agent declares a loss."""
     world = make()
     if is_down:
@@ -161,7 +161,7 @@ def test_an_empty_log_on_a_disk_with_another_number() -> None:
 
 
 def test_only_changes_of_files_without_an_id_are_written() -> None:
-    """A file leaves the list of files without an id as soon as it gets an id. A look that finds
+    """A file leaves the list of files without an id as soon as it gets an id. A scan that finds
     nothing new writes nothing to the state."""
     world = make(is_ignored=True)
     state = StateDatabase(world.connection)

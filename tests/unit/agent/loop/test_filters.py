@@ -1,5 +1,5 @@
-"""Rules of `shape` in the running agent. A record that a rule leaves out is never sent to a broker,
-and is counted once, even if the agent is killed."""
+"""Rules of the setting `shape` in the running agent. A record that a rule leaves out is never sent
+to a broker, and is counted once, even if the agent is killed."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def test_a_kill_neither_doubles_nor_loses_what_was_left_out() -> None:
 
 @promise("2 new settings")
 def test_new_rules_begin_behind_what_was_promised() -> None:
-    """If the agent stored an intent for lines before the rules changed, it uses the old rules when
-    it sends these lines again after a kill. It sends the lines even if the new rules would leave
-    them out."""
+    """If the agent stored an intent (a promise to send certain bytes) for lines before the rules
+    changed, it uses the old rules when it sends these lines again after a kill. It sends the lines
+    even if the new rules would leave them out."""
     world = made(None)
     world.kill_in_flight(b"d1\nd2\n")
     world.settings = settings(raw(shape=DEBUG))
@@ -121,8 +121,9 @@ def test_new_rules_begin_behind_what_was_promised() -> None:
 def test_what_was_left_out_is_not_missed_when_it_is_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After an upgrade, the agent looks on the brokers for the records of its intents. Records that
-    the rules leave out count as filtered. The agent neither sends them nor declares them lost."""
+    """After an upgrade, the agent searches the brokers for the records of its intents (stored
+    promises to send bytes). Records that the rules leave out count as filtered. The agent neither
+    sends them nor declares them lost."""
     world = made(DEBUG)
     world.kill_in_flight(b"a1\nd2\na3\nd4\n", b"a5\nd6\n", arrives=FIRST)
     monkeypatch.setattr(program_versions, "program_version", lambda: "another")
@@ -137,8 +138,9 @@ def test_what_was_left_out_is_not_missed_when_it_is_read_back(
 
 @promise("2 another program")
 def test_another_key_is_another_program(tmp_path: Path) -> None:
-    """If the key of `hash` changes, the agent looks on the brokers for the records of its intents.
-    It sends only the missing records, with hashes of the new key."""
+    """If the key of `hash` changes, the agent searches the brokers for the records of its intents
+    (stored promises to send bytes). It sends only the missing records, with hashes of the new
+    key."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef\n")
     world = made("hash line", hash_key_location=key)

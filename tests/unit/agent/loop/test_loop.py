@@ -144,8 +144,8 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """If the settings change, lines of earlier intents are sent again with the old pattern, and
-    later lines are sent with the new pattern."""
+    """If the settings change, lines of earlier intents (stored promises to send bytes) are sent
+    again with the old pattern, and later lines are sent with the new pattern."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -166,8 +166,8 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
-    """If partitions are added to a topic, the records of existing intents keep their partitions.
-    Later intents also use the added partitions."""
+    """If partitions are added to a topic, the records of existing intents (stored promises to send
+    bytes) keep their partitions. Later intents also use the added partitions."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
@@ -182,8 +182,8 @@ def test_partitions_added_while_running() -> None:
 
 
 def test_backpressure_stops_reading(world: World) -> None:
-    """The agent stops reading when the producer takes no more batches, so its intents have no more
-    bytes than the producer takes."""
+    """The agent stops reading when the producer takes no more batches. So its intents (stored
+    promises to send bytes) never have more bytes than the producer takes."""
     world.producer._room = 1
     world.start()
     world.producer._room = 1
@@ -477,7 +477,7 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """A file may be truncated between two looks and grow beyond the agent's position again. The
+    """A file may be truncated between two scans and grow beyond the agent's position again. The
     agent notices the change by the bytes before its position, even if the file's first bytes are
     the same."""
     world.files.append(A, header + b"old content, some of it\n")
@@ -513,8 +513,8 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
 
 @promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
-    """If neither the file nor the brokers have some bytes of an intent, the agent declares them
-    lost."""
+    """If neither the file nor the brokers have some bytes that the agent has promised to send (in
+    an intent), the agent declares them lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -931,8 +931,8 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """While the disk is full, the agent stores no new intents, and sends nothing. When the disk has
-    room again, the agent continues by itself."""
+    """While the disk is full, the agent stores no new intents (promises to send bytes), and so
+    sends nothing new. When the disk has room again, the agent continues by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -950,7 +950,7 @@ def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: Fu
 
 def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
     """A kill on a full disk loses nothing, because the agent sends bytes only after it has durably
-    stored their intent."""
+    stored their intent (its promise to send them)."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(1)
@@ -965,8 +965,8 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 @promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
-    """The agent refuses to start if its state has intents for another cluster, or for a topic that
-    was deleted and created again since."""
+    """The agent refuses to start if its state has intents (promises to send bytes) for another
+    cluster, or for a topic that was deleted and created again since."""
     world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
@@ -1023,7 +1023,7 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
 
 
 def test_a_quiet_agent_sleeps_longer() -> None:
-    """An agent that has nothing to do sleeps longer, until its next look or until an event wakes
+    """An agent that has nothing to do sleeps longer, until its next scan or until an event wakes
     it."""
     world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
     world.files.append(A, b"1\n")

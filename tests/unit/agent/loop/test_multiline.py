@@ -123,7 +123,7 @@ def test_a_line_that_is_too_long_is_rejected_alone() -> None:
 
 def test_validate_tries_whole_records() -> None:
     """`validate` joins lines as the agent does. It tries the last record of a file, too, although
-    this record may still grow. Among the last records of a file, it leaves out the record whose
+    this record may still grow. If it reads only the end of a file, it leaves out the record whose
     beginning it did not read."""
     files = Files(ManualClock())
     files.append(A, b"".join(b"A%d\n at b\n" % number for number in range(10)))

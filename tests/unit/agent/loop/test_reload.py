@@ -1,4 +1,4 @@
-"""A running agent takes changed settings. Tests with the parameter `change` run twice, once with a
+"""A running agent gets changed settings. Tests with the parameter `change` run twice, once with a
 reload and once with a restart, and the results must be the same."""
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> No
 @BOTH
 def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> None:
     """If the agent has read all lines of a removed source's file, it declares no loss and closes
-    the file. It continues to send seals for the source's topic, so that the audit does not wait for
-    this agent."""
+    the file. It continues to send seals (which say that all earlier lines are counted) for the
+    source's topic, so that the audit does not wait for this agent."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(A, b"a1\n")
     change(world, raw("others", B))
@@ -94,8 +94,8 @@ def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> N
 
 @BOTH
 def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Change) -> None:
-    """If the topic of a source changes, the lines after the last stored intent go to the new topic
-    under a new file id. No line is in both topics."""
+    """If the topic of a source changes, the lines after the last stored intent (promise to send
+    bytes) go to the new topic under a new file id. No line is in both topics."""
     world = started(raw("logs", A))
     world.files.append(A, b"1\n2\n")
     change(world, raw("others", A))
@@ -109,8 +109,9 @@ def test_a_file_that_moves_to_another_topic_is_read_on_where_it_was(change: Chan
 
 @promise("2 new settings")
 def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
-    """If the agent stored an intent for lines before a reload, it uses the old settings when it
-    sends these lines again after a kill. It uses the new settings for all later lines."""
+    """If the agent stored an intent (a promise to send bytes) for lines before a reload, it uses
+    the old settings when it sends these lines again after a kill. It uses the new settings for all
+    later lines."""
     joined = MultilineSettings(type="start", pattern="^b", timeout_ms=100)
     world = started(raw("logs", A))
     world.files.append(A, b"b1\nc1\n")

@@ -1,4 +1,4 @@
-"""Tests which files a turn of the agent's loop reads, and how much of each file."""
+"""Tests which files a turn (one pass of the agent's loop) reads, and how much of each file."""
 
 from __future__ import annotations
 

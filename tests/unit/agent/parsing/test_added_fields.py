@@ -38,7 +38,8 @@ def test_the_layouts_of_kubelet(path: str, expected: tuple[str, str, str]) -> No
 
 
 def test_each_row_has_the_fields_of_its_own_file() -> None:
-    """If lines of several files are pressed together, each row has the fields of its own file."""
+    """If the agent makes records from lines of several files together, each row has the fields of
+    its own file."""
     made = recipe(path_pattern=r"/(?P<app>[^/]+)\.log$")
     readings = [
         replace(reading(b"x\ny\n", number), path=f"/logs/{name}.log")
@@ -66,6 +67,7 @@ def test_a_pattern_that_gives_no_fields_is_refused(pattern: str) -> None:
 
 
 def test_a_schema_without_the_fields_is_refused() -> None:
-    """A schema is refused if it has no string field for a group of the path pattern."""
+    """A schema is refused if it has no string field with the name of a group of the path
+    pattern."""
     with pytest.raises(ConfigurationRefused, match="'app'"):
         AddedFields((r"(?P<app>\w+)",), (), SCHEMA)

@@ -96,7 +96,8 @@ def test_what_others_write_is_read_back(rows: list[tuple[str, str, str]], quotin
 
 def test_lines_that_do_not_fit_say_why() -> None:
     """If the number of a line's values is not the number of the columns, the line is rejected, and
-    the detail gives both numbers. If a quoted value does not end, only its own line is rejected."""
+    the detail of the rejection (a short text) gives both numbers. If a quoted value does not end,
+    only its own line is rejected."""
     rows, details = parse(["1,2", '"1,2,3', "1,2,3", '"1"x,2,3', "1,2,3,4", b"\xff,2,3"])
     assert list(rows) == [2]
     assert details == {
@@ -120,7 +121,8 @@ def test_a_line_is_a_header_because_of_its_own_text() -> None:
 
 @pytest.mark.parametrize("header", [None, "A B,B,C"])
 def test_recipes_of_earlier_versions_still_reject_headers(header: str | None) -> None:
-    """With a recipe that an earlier version stored, the agent still rejects header lines."""
+    """With a recipe (settings by which lines become records) that an earlier version stored, the
+    agent still rejects header lines."""
     settings = ParserSettings(type="csv", columns=NAMES, header=header)
     made = recipe(parser=settings)
     data = f"{header or 'a,b,c'}\n1,2,3\n".encode()

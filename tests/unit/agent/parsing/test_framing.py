@@ -31,7 +31,8 @@ def values(*ranges: bytes) -> list[bytes]:
 )
 def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: list[bytes]) -> None:
     """Both LF and CRLF end a line and are not part of the line. A blank line is a record, and the
-    last line of a range may have no line terminator."""
+    last line of a range (the bytes of a file that the agent reads at once) may have no line
+    terminator."""
     assert values(data) == expected
 
 
@@ -47,8 +48,8 @@ pieces = st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", b"bc"]), min_siz
 
 @given(st.lists(pieces.map(b"".join), min_size=1, max_size=5))
 def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> None:
-    """A range of bytes is split into the same records whether it is framed alone or with other
-    ranges. Each byte of the range is in a record."""
+    """A range of bytes is split into the same records whether the agent splits it alone or together
+    with other ranges. Each byte of the range is in a record."""
     assert values(*ranges) == [value for each in ranges for value in values(each)]
     data = b"".join(ranges)
     frames = LineFramer().frame(data, np.cumsum([len(each) for each in ranges]))

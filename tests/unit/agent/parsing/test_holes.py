@@ -62,8 +62,9 @@ def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
 @promise("2 framing")
 @given(PIECES, PIECES, st.booleans())
 def test_holes_never_depend_on_another_range(one: bytes, other: bytes, is_joined: bool) -> None:
-    """A range has the same holes and records whether it is framed alone or with other ranges. If a
-    range is divided at the end of a record, its parts have the same records as the whole range."""
+    """A range of bytes has the same holes and records whether the agent splits it alone or together
+    with other ranges. If a range is divided at the end of a record, its parts have the same records
+    as the whole range."""
     framer = JoiningFramer(Rule(START, "^A", 3), 9) if is_joined else LineFramer()
     ranges = [each for each in (one, other) if each]
     if not ranges:

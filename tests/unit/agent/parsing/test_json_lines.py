@@ -86,7 +86,8 @@ def test_a_line_that_does_not_fit_is_rejected_alone(line: str | bytes, reason: s
 
 
 def test_a_line_without_a_required_member_is_left_to_the_codec() -> None:
-    """The parser passes on a line that lacks a required member, and the codec rejects the line."""
+    """The parser passes on a line that lacks a required member, and the Avro codec, which encodes
+    the records, rejects the line."""
     parsed = parse('{"text": "a"}')
     assert [index for index, _ in SCHEMA.encode_rows_checked(parsed.batch)[1]] == [0]
 

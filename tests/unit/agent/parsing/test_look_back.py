@@ -1,5 +1,6 @@
-"""If a record begins in the last lines of a range, the framer looks only at these lines to find the
-end of the last whole record. The end must be the same as if it had looked at all lines."""
+"""If a record begins in the last lines of a range of bytes, the framer (the code that splits bytes
+into records) looks only at these lines to find the end of the last whole record. The end must be
+the same as if it had looked at all lines."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def whole_records_end(framer: JoiningFramer, data: bytes, look_back: int) -> int
 def test_the_last_lines_decide_where_whole_records_end(
     rule: Rule, bytes_max: int, lines: list[bytes], look_back: int
 ) -> None:
-    """However few bytes the framer looks at first, the whole records end at the same place."""
+    """However few bytes the framer looks at first, it finds that the last whole record ends at the
+    same place."""
     framer, data = JoiningFramer(rule, bytes_max), b"".join(lines)
     assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)
 

@@ -1,4 +1,5 @@
-"""The detail of a rejected JSON line names the value that does not fit."""
+"""The detail of a rejected JSON line (a short text about the reason) names the value that does not
+fit."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ ITEMS = st.fixed_dictionaries(
     )
 )
 def test_a_place_is_named_exactly_if_a_line_is_rejected(value: Any) -> None:
-    """The parser rejects a line if and only if a value in it does not fit."""
+    """The parser rejects a line if and only if `_misfit` finds a value in it that does not fit its
+    field."""
     field = CODEC.arrow_schema.field("a")
     found = misfits._misfit(value, field)
     if value is None:

@@ -73,7 +73,8 @@ def test_a_record_has_no_more_lines_and_bytes_than_allowed() -> None:
     ],
 )
 def test_a_record_is_whole_when_no_line_can_follow(data: bytes, end: int) -> None:
-    """A record is whole if another record follows it, or if the record can take no further line."""
+    """A record counts as whole, so that the agent can send it, if another record follows it, or if
+    the record can take no further line."""
     assert start(3, 8).whole_records_end(data) == end
 
 
@@ -85,7 +86,8 @@ def test_a_record_with_its_end_is_whole_at_once() -> None:
 
 
 def test_pieces_are_counted() -> None:
-    """Records whose beginning or end is in another record or range are counted as pieces."""
+    """A record that is only a piece is counted: its other lines are in another record, because a
+    limit divided it, or in another range of bytes."""
     ends = lambda data: np.array([len(data)])  # noqa: E731
     assert start(2).frame(b"1\nA\n2\n3\n", ends(b"1\nA\n2\n3\n")).pieces == 2
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)
@@ -135,8 +137,9 @@ def test_records_are_those_of_a_simple_program(
 def test_records_of_several_lines_never_depend_on_another_range(
     rule: Rule, one: list[bytes], other: list[bytes], bytes_max: int
 ) -> None:
-    """A range has the same records whether it is framed alone or with other ranges. If a range is
-    divided at the end of a record, its parts have the same records as the whole range."""
+    """A range of bytes has the same records whether the agent splits it alone or together with
+    other ranges. If a range is divided at the end of a record, its parts have the same records as
+    the whole range."""
     framer = JoiningFramer(rule, bytes_max)
     ranges = [each for each in (b"\n".join(one), b"\n".join(other)) if each]
     if not ranges:

@@ -147,8 +147,8 @@ damage = st.tuples(st.integers(0, 40), st.sampled_from(["", " ", "0", "9", "a", 
     st.sampled_from(FORMATS), st.lists(st.tuples(moments, zones, damage | st.none()), min_size=1)
 )
 def test_a_column_is_read_as_strptime_reads_each(format: str, cases: list) -> None:
-    """A column of texts gives for each value the same result as datetime.strptime, and no time
-    where strptime fails."""
+    """If a column of texts is parsed at once, each text gives the same time as with
+    datetime.strptime, and no time if strptime fails."""
     texts = []
     for moment, zone, fault in cases:
         text = moment.replace(tzinfo=zone).strftime(format)
@@ -177,7 +177,8 @@ def reference(text: str, format: str) -> int | str | None:
 
 
 def test_numbers_of_different_lengths_are_read_together() -> None:
-    """The numbers of a column are read together, whatever their lengths and signs are."""
+    """The numbers in a column of texts are all read at once, whatever their lengths and signs
+    are."""
     texts = pa.array(["-1", "5", "-9223372036854775807", "", "1700000000123999999"])
     found, good = TimeFormat("epoch_ns").parse(texts, NOW_MS)
     assert good.tolist() == [True, True, True, False, True]

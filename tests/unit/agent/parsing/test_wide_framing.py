@@ -52,8 +52,8 @@ def test_the_lines_are_those_of_the_decoded_text(encoding: str, text: str) -> No
 def test_ranges_are_framed_together_as_each_by_itself(
     encoding: str, texts: list[str], is_odd: bool
 ) -> None:
-    """A range has the same records whether it is framed alone or with other ranges, even if a range
-    before it ends with half a code unit."""
+    """A range of bytes has the same records whether the agent splits it alone or together with
+    other ranges, even if a range before it ends with half a code unit."""
     ranges = [text.encode(encoding) + b"\x01" * is_odd for text in texts]
     framer = LineFramer(encoding)
     assert values(framer, *ranges) == [value for each in ranges for value in values(framer, each)]

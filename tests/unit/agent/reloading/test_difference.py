@@ -20,8 +20,8 @@ def test_every_key_that_may_change_exists() -> None:
 
 
 def test_what_must_not_change_is_named() -> None:
-    """If the state, the cluster or the counts depend on a changed setting, the agent needs a
-    restart. The keys of such settings are named."""
+    """If the agent's state, its cluster or its counts depend on a changed setting, the change needs
+    a restart. The comparison names the keys of such settings."""
     after = replace(
         BEFORE,
         bootstrap_servers="other:1",

@@ -73,8 +73,9 @@ def done(preparation: Preparation) -> Prepared | Refusal | None:
 
 def test_health_says_since_when_the_files_differ(site: Site) -> None:
     """The files differ from the running settings if the settings file has changed, if `sources.dir`
-    has a new file, or if a schema file has changed. /health gives the time of the look that noticed
-    the difference. If the files have their old content again, /health no longer mentions them."""
+    has a new file, or if a schema file has changed. /health gives the time of the check that
+    noticed the difference. If the files have their old content again, /health no longer mentions
+    them."""
     assert site.look() == {}
     site.write(linger_ms=7)
     first = site.look()
@@ -132,9 +133,9 @@ def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
 
 
 def test_a_request_during_a_preparation_gets_another(site: Site) -> None:
-    """If a request comes while a reload is being prepared, the files may have changed since the
-    preparation read them. So the agent answers the request only after another preparation, which
-    begins after the request."""
+    """If a request for a reload comes while another reload is being prepared, the files may have
+    changed since the preparation read them. So the agent answers the request only after another
+    preparation, which begins after the request."""
     go_on = threading.Event()
 
     def work() -> Prepared:
@@ -202,8 +203,8 @@ def test_settings_that_need_a_restart_are_named(site: Site) -> None:
 
 
 def test_a_hangup_that_comes_early_is_a_request(site: Site) -> None:
-    """A SIGHUP that comes before the agent can take changed settings does not end the agent, but
-    asks for a reload as soon as the agent can take them."""
+    """A SIGHUP that comes before the agent is able to reload does not end the agent. The agent
+    reloads as soon as it is able to."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:

@@ -17,7 +17,8 @@ from support.agent_world import raw, settings
 
 
 def test_each_request_gets_its_answer(tmp_path: Path) -> None:
-    """If two commands run at the same time, both get the answer, and leave no file behind."""
+    """If two commands `skidway agent reload` run at the same time, each gets an answer, and leaves
+    no file behind."""
     requests = Requests(tmp_path)
     requests.open()
     with Asking(tmp_path) as one, Asking(tmp_path) as other:
@@ -56,8 +57,8 @@ def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
 
 
 def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
-    """When the agent starts, it deletes old answers and takes the waiting requests. It also takes
-    the requests that it had taken before it was killed."""
+    """When the agent starts, it deletes old answers and accepts the waiting requests. It also
+    accepts again the requests that it had accepted, but not answered, before it was killed."""
     folder = tmp_path / FOLDER
     folder.mkdir()
     for name in ("a.answer", "b.taken", "c.request", "d.unsaid"):
@@ -69,8 +70,8 @@ def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
 
 
 def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
-    """If no agent ever ran with the state directory, or if the agent was stopped, the command says
-    so at once."""
+    """If no agent ever ran with the state directory, or if the agent was stopped, `skidway agent
+    reload` says so at once."""
     with pytest.raises(SkidwayError, match="no agent ever ran with"), Asking(tmp_path):
         pass
     with DirectoryLock(tmp_path):

@@ -31,7 +31,8 @@ def world(ranges: int = 20, **others: Any) -> World:
 
 
 def write(here: World, *pieces: bytes) -> None:
-    """Appends the pieces to the log one by one, so that each piece becomes a separate intent."""
+    """Appends the pieces to the log one by one, so that the agent reads and sends each piece
+    separately."""
     for piece in pieces:
         here.files.append(A, piece)
         here.settle(3)
@@ -120,7 +121,8 @@ def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
 
 def test_recipes_are_kept_as_long_as_drawn_ranges_need_them() -> None:
     """If the settings have changed since a range was delivered, the sample still contains the sums
-    of the records that were sent. The agent keeps the old recipe to make these records again."""
+    of the records that were sent. The agent keeps the old recipe (the settings by which lines
+    become records) to make these records again."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

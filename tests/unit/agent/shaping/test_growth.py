@@ -65,8 +65,8 @@ def test_the_reject_says_why() -> None:
 
 
 def test_a_running_agent_accounts_for_the_line() -> None:
-    """If masks make a record too long, the bytes of its line count as rejected in the ledger, and
-    the agent continues."""
+    """If masks make a record too long, the bytes of its line count as rejected in the agent's
+    ledger (`skidway agent state show`), and the agent continues."""
     world = World(settings(raw(shape='mask line matching "[a-z]"\n' * 8)))
     world.files.append("/log/a.log", b"x" * 100_000 + b"\n1\n")
     world.start()

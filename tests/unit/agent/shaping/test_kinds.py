@@ -121,8 +121,8 @@ def test_patterns_are_masked_with_re2() -> None:
 
 
 def test_addresses_have_one_way_to_match() -> None:
-    """Masks read each character of a text a bounded number of times, because no text can be divided
-    between the repeated parts of a pattern in two ways."""
+    """The patterns of masks read each character of a text a bounded number of times: a text that a
+    pattern matches can be divided among the pattern's repeated parts in only one way."""
     parsed = _repeats(kinds._IPV6_LIKE.pattern)
     assert parsed == ["{0,4}", "{2}", "+"]
     text = ":" * 400_000 + "g"

@@ -1,5 +1,5 @@
-"""If the source has rules that hide secrets, the agent sends only a part of a rejected line, or
-masks it."""
+"""If the source has rules that hide secrets, the agent masks a rejected line before it sends the
+line, or sends only a part of it, or none of its text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rules are applied in their order. Whether a sample contains a record depends on the record's
-origin, and not on chance."""
+"""Rules of `shape` are applied in their order. Whether the rule `sample` keeps a record depends on
+the record's origin, and not on chance."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from skidway.kafka.columns import Origins
 from support.promises import promise
 
 KNOWN = "5b4d676592edbe7e421dcdc8096d57a168e8cbc82e7892cfe37742bf435cfb9c"
-"""The digest of the records that known rules make from known records. If this digest changes, raise
-SHAPE_VERSION."""
+"""The digest of the records that known rules make from known records. If this digest changes,
+increase SHAPE_VERSION, the version of the code that applies rules."""
 
 KEY = HashKey(b"0123456789abcdef")
 RULES = """
@@ -67,8 +67,8 @@ def rows(found: Shaped) -> list[dict[str, Any]]:
 @promise("2 another program")
 def test_known_records_become_known_records() -> None:
     """The same rules always turn the same records into the same result. If the result changes,
-    SHAPE_VERSION must be raised, so that the agent reads back the records of intents that an older
-    version of the program stored."""
+    SHAPE_VERSION must be increased, so that the agent searches the brokers for records that an
+    older version of the program had promised to send, and does not make them again."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()
     assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (2, KNOWN)
@@ -133,7 +133,7 @@ def test_hashes_need_the_key() -> None:
 
 
 def test_a_key_is_never_shown() -> None:
-    """Neither the printed form (repr) of a key nor its fingerprint contains the key."""
+    """Neither the printed form (repr) of a key for hashes nor its fingerprint contains the key."""
     assert "0123" not in repr(KEY)
     assert KEY.fingerprint not in KEY.secret.hex()
     assert KEY.fingerprint != HashKey(b"0123456789abcdeg").fingerprint

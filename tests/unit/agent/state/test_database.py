@@ -231,8 +231,8 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.M
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copied state is refused on another machine until an operator adopts it there. The adoption
     begins a new epoch, in which message numbers begin with 1 again. In the new epoch, no count
-    refers to an earlier message. A last word is the seal of an agent that has left. In the new
-    epoch, the agent has no last word to take back."""
+    refers to a message of an earlier epoch, and the agent has no last word to take back. (A last
+    word is the final seal of an agent that has left.)"""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -286,8 +286,8 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
 def test_the_ledger_is_read_beside_a_running_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that reads the ledger does not wait for a running agent, and does not disturb the
-    agent."""
+    """A program that reads the ledger (what happened to the bytes of each file) does not wait for a
+    running agent, and does not disturb the agent."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -380,8 +380,8 @@ def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_state_is_new_only_for_the_process_that_made_it(tmp_path: Path) -> None:
-    """Only the process that made a state knows that nobody has sent a message with its agent id.
-    Any other process may have opened an older copy."""
+    """Only the process that created a state knows for certain that no message with the state's
+    agent id was ever sent. Any other process may have opened an older copy of the state."""
     made = open_state(tmp_path)
     assert made.is_new
     made.close()

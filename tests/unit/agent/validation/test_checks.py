@@ -79,8 +79,9 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
-    """Like `run`, `validate` refuses a subject that the registry does not know. If the registry
-    cannot be reached, `validate` reports the unreachable registry but does not fail."""
+    """Like `skidway agent run`, `validate` refuses a subject that the registry does not know. If
+    the registry cannot be reached, `validate` reports the unreachable registry but does not
+    fail."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()
@@ -101,8 +102,8 @@ def test_a_schema_of_the_registry_is_asked_for() -> None:
 def test_a_schema_that_is_no_record_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """Like `run`, `validate` refuses a schema that is not a record schema. The error names the
-    source, and the exit status is 78."""
+    """Like `skidway agent run`, `validate` refuses a schema that is not a record schema. The error
+    names the source, and the exit status is 78."""
     schema = tmp_path / "line.avsc"
     schema.write_text(text)
     path = tmp_path / "agent.yml"

@@ -97,5 +97,5 @@ def test_ids_fit_signed_longs() -> None:
 
 
 def test_a_machine_is_known() -> None:
-    """Every machine has an id that does not change."""
+    """Every machine has an id, which is the same at each call."""
     assert identity.machine_id() == identity.machine_id() != ""

@@ -1,4 +1,5 @@
-"""Checkpoints and fingerprints are packed, and give back the values from which they were made."""
+"""Checkpoints and fingerprints keep their values packed in bytes, and give back the values from
+which they were made."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def test_a_checkpoint_keeps_its_values(
 def test_a_fingerprint_keeps_its_values(
     values: tuple[int, bytes], others: tuple[int, bytes]
 ) -> None:
-    """A fingerprint has the length and the digest that it was given, and only equal values make
-    equal fingerprints."""
+    """A fingerprint (a digest of a file's first bytes) has the length and the digest that it was
+    given, and only equal values make equal fingerprints."""
     fingerprint = Fingerprint(*values)
     assert (fingerprint.length, fingerprint.digest) == values
     assert (fingerprint == Fingerprint(*others)) == (values == others)

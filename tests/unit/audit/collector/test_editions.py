@@ -1,5 +1,5 @@
 """The dashboard makes its answers from editions. An edition contains what the collector knew after
-one step."""
+one step of judging."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Store:
         self._number = 3
 
     def late(self, records: int = 1) -> None:
-        """Adds a delta with late lines of the bucket."""
+        """Adds a delta (a message with counts) in which the agent counts late lines of the
+        bucket."""
         self._number += 1
         self.ledger.take([encode(delta(AGENT, self._number, count(records)))])
 
@@ -87,8 +88,8 @@ def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
 
 def test_publishing_does_not_wait_for_answers(store: Store) -> None:
     """The next edition can be published while an answer is made from the present edition. This
-    answer still sees the store as it was. If answers use both connections, the new edition is not
-    published."""
+    answer still sees the store as it was. While answers use both of the store's connections for
+    editions, no new edition is published."""
     store.publish()
     with store.editions.newest() as first:
         store.late()

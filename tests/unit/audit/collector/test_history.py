@@ -1,5 +1,5 @@
-"""Tests the history of verdicts: its rows, its store, its lines on pages, and its answers. The
-tests use no sockets."""
+"""Tests the history of verdicts: its rows (one for each change of a bucket's verdict), its store,
+its lines on pages, and its answers. The tests use no sockets."""
 
 from __future__ import annotations
 
@@ -136,15 +136,16 @@ def test_a_tier_has_its_records_since_its_count_came(site: Site) -> None:
 
 
 def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
-    """If a bucket ended before the collector started, the history stores no times of tiers for this
-    bucket."""
+    """If a bucket ended before the collector started, the history does not store at what times its
+    tiers had their records."""
     site.late_line()
     assert arrived(site) == {}
 
 
 def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
-    """If an older version stored a history without times of tiers, the collector keeps the changes
-    in this history. From then on it also stores times of tiers."""
+    """An older version did not store the times at which the tiers of a bucket had their records.
+    The collector keeps the changes in the history of such a version, and stores these times from
+    then on."""
     site.late_line()
     before = site.changes()
     database = site.history._database
@@ -157,7 +158,8 @@ def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
 
 
 def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
-    """Times of tiers that are older than `history.days` are deleted."""
+    """The times at which tiers had the records of a bucket are deleted when they are older than
+    `history.days`."""
     site.bucket = site.clock.time_ms() // SIZE * SIZE
     site.count(AGENT, 5)
     site.step()
@@ -168,8 +170,8 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
-    """A restart of the collector adds no rows to the history. After a restart, a cause names only
-    the tier and the number of its records."""
+    """A restart of the collector adds no rows to the history. If a count of a bucket changes after
+    a restart, the row's cause names only the tier and the number of its records."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -205,7 +207,8 @@ def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
 
 
 def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bucket keeps its first and its newest rows, and rows of old buckets are deleted."""
+    """Of each bucket, the history keeps the first row and the newest rows. It deletes the rows of
+    old buckets."""
     monkeypatch.setattr(history_store, "REVISIONS_MAX", 3)
     for number in range(8):
         status = Status.LOST if number % 2 else Status.COMPLETE
@@ -220,7 +223,8 @@ def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_counts_in_memory_are_bounded() -> None:
-    """If there are too many counts in memory, the counts that were stored first are dropped."""
+    """If there are too many counts of buckets in memory, those that were stored first are
+    dropped."""
     kept = Kept(2)
     for bucket in range(3):
         kept.put((LOGS, bucket, SIZE), {("agent", "web1"): 5})
@@ -251,7 +255,7 @@ def test_bad_questions_are_refused(site: Site, query: str) -> None:
 
 def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> None:
     """The history says when each bucket was first complete, even if it was reopened later, and
-    names the buckets that were never complete. It reads only the newest buckets."""
+    names the buckets that were never complete. For this answer it reads only the newest buckets."""
     first = site.bucket
     site.late_line()
     [completion] = site.history.completions(0, 10)
@@ -271,8 +275,8 @@ def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> No
 
 
 def test_histories_are_found_by_their_reasons(site: Site) -> None:
-    """The search finds a text, in upper or lower case, in the reasons and causes of buckets that
-    are new enough."""
+    """The search finds a text, in upper or lower case, in the reasons and causes of buckets. It
+    leaves out buckets that began before a given time."""
     site.late_line()
     for text in ("12 MORE", "is short by"):
         assert [x.bucket for x in site.history.search(text, 0, 10)] == [site.bucket]

@@ -126,8 +126,8 @@ def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
 
 @pytest.mark.parametrize("later", [7 * SIZE, SIZE, BLOCK_MS])
 def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) -> None:
-    """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. The next
-    hour is then complete only if this bucket is complete too, whatever the size of later
+    """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. Each of the
+    two hours is then complete only if this bucket is complete too, whatever the size of later
     buckets."""
     size = 7 * SIZE
     last = (BLOCK_MS // size) * size

@@ -91,7 +91,7 @@ def test_step_by_step_is_everything_at_once(seed: int) -> None:
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the judge starts, it needs several steps for a large store. Until all steps are done,
-    the report says how much is not judged yet, and gives no time up to which a topic is
+    the judge's result says how much is not judged yet, and gives no time up to which a topic is
     complete."""
     site = Site()
     for hour in range(10):
@@ -133,7 +133,8 @@ def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPa
 
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge judges a bucket again if its counts have changed. It does not do so if only other
-    buckets have changed, or if its agent has sent a newer seal."""
+    buckets have changed, or if its agent has sent a newer seal (which says that all earlier lines
+    are counted)."""
     site, told = Site(), list[int]()
     site.judge = Judge(
         site.ledger, lambda: POLICY, site.clock, lambda found, _: told.append(len(found))
@@ -143,7 +144,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # the first step notes no bucket, the second notes all
+    assert told == [100, 0]  # all in the second step, none in the others
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -242,9 +243,9 @@ def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
 
 @promise("6 complete")
 def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
-    """The share of rejects depends on the counts of two topics. If the counts of one topic are
-    deleted, the verdict on the other topic's bucket is the same as that of a judge that starts
-    later."""
+    """The share of rejects depends on the counts of two topics. These are the topic and its topic
+    of rejected lines. If the counts of one of them are deleted, a running judge gives the other
+    topic's bucket the same verdict as a judge that starts later."""
     site, policy = Site(), replace(POLICY, rejects_share=0.6)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):
@@ -281,7 +282,8 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An agent declares losses all the time, and a step has time for only one bucket. The oldest
-    bucket, which is lost, is called complete only until the judge has judged each bucket once."""
+    bucket, whose lines the first loss concerns, is called complete only until the judge has judged
+    each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

@@ -45,7 +45,7 @@ def count(source: Source, index: int, records: int = 5, rejects: int = 0, **more
 def tell(
     agent: list[Count], broker: list[Count], hdfs: list[Count], losses: tuple[Loss, ...] = ()
 ) -> None:
-    """Judges these counts, and sets the metrics."""
+    """Judges buckets with these counts, and sets the collector's metrics of topics."""
     said = [
         Delta(AGENT, 1, 5, counts=tuple(agent), losses=losses),
         Seal(AGENT, 2, NOW, tuple(SealedTopic(x, NOW, 1) for x in {c.source for c in agent})),
@@ -104,8 +104,8 @@ def test_each_tier_says_until_when_it_has_records() -> None:
 
 
 def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
-    """The collector's metrics come from the judgement that it makes block by block. They include
-    the records of each tier, and change with the next judgement."""
+    """The collector's metrics come from the judgement that it makes block by block (a block is an
+    hour of buckets). They include the records of each tier, and change with the next judgement."""
     clock, ledger = ManualClock(), Ledger()
     settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
     start = clock.time_ms() // SIZE - 90  # so that the buckets are in two blocks
@@ -124,17 +124,17 @@ def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
 
 
 def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
-    """A bucket that begins after the time of the judgement does not count as written, because one
-    line with a wrong time would hide that a tier makes no progress."""
+    """For the freshness of a topic, a bucket that begins after the time of the judgement does not
+    count, because one line with a wrong time would hide that a tier makes no progress."""
     sent = [count(LOGS, 3), count(LOGS, 101)]
     tell(sent, sent, sent)
     assert metric("written_until_timestamp_seconds", tier="agent") == 240
 
 
 def test_a_topic_says_until_when_it_is_complete() -> None:
-    """The metric is the time up to which all buckets of the topic are complete. If the oldest
-    bucket is overdue, the metric is the start of this bucket, so that an alert on the metric's age
-    fires."""
+    """The metric of completeness is the time up to which all buckets of the topic are complete. If
+    already the oldest bucket is overdue, the metric is the start of this bucket, so that an alert
+    on the metric's age fires."""
     sent = [count(LOGS, index) for index in (3, 4, 5)]
     tell(sent, sent, [*sent[:2], count(LOGS, 5, 4)])
     assert metric("complete_until_timestamp_seconds") == 300
@@ -147,8 +147,8 @@ def test_a_topic_says_until_when_it_is_complete() -> None:
 
 
 def test_a_topic_that_was_made_again_is_complete_only_with_its_earlier_records() -> None:
-    """If a topic was deleted and created again, the metric has one time for both topics, up to
-    which both are complete."""
+    """If a topic was deleted and created again, the metric of completeness has one time for the old
+    and the new topic, up to which both are complete."""
     old, new = count(LOGS, 3), count(AGAIN, 50)
     tell([old, new], [old, new], [old, new])
     assert metric("complete_until_timestamp_seconds") == 51 * 60
@@ -158,8 +158,8 @@ def test_a_topic_that_was_made_again_is_complete_only_with_its_earlier_records()
 
 
 def test_while_hours_are_unjudged_nothing_is_said_to_be_complete() -> None:
-    """While there are hours that the collector has not judged yet, no topic has the metric, because
-    an old bucket may lack records."""
+    """While there are hours that the collector has not judged yet, no topic has the metric of
+    completeness, because an old bucket may lack records."""
     sent = [count(LOGS, 3)]
     evidence = Fold([Delta(AGENT, 1, 5, counts=tuple(sent))]).evidence()
     part = judged(evidence, POLICY, NOW)

@@ -110,7 +110,8 @@ def test_the_overview_says_the_verdict_first() -> None:
 
 
 def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
-    """Each cell and each topic's row has its verdict in words, and a legend explains each word."""
+    """Each cell of the overview's grid, and each topic's row on the page of topics, has its verdict
+    in words. A legend explains each word."""
     _, _, body = _get(_ledger(records=3, buckets=3), "/")
     assert "3 incomplete" in body
     said = re.findall(r'aria-label="(dc1.logs [^"]+)"', body)
@@ -123,8 +124,8 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
 
 
 def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
-    """A warning determines the page's colour until somebody accepts the warning. Then the page says
-    who accepted it."""
+    """A warning (about too many rejected lines, for example) determines the overview's colour until
+    somebody accepts the warning. Then the overview says who accepted it."""
     sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
     said = [
         Delta(AGENT, 1, 5, counts=sent),
@@ -149,8 +150,8 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
 
 
 def test_a_short_tier_is_shown_with_its_reason() -> None:
-    """If a tier has counted too few records, the page names this tier, and says how many records it
-    lacks."""
+    """If a tier has counted too few records of a bucket, the bucket's page names this tier, and
+    says how many records it lacks."""
     _, _, body = _get(_ledger(records=3), "/buckets")
     assert "broker dc1 is short by 2 of 5" in body
     assert "incomplete" in body
@@ -273,8 +274,9 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
-    """The row of a topic says when a recount of its output was made, and whether the output's rows
-    agreed with the counts. If they did not agree, the page also gives the reason."""
+    """On the page of topics, the row of a topic says when a recount of its output was made, and
+    whether the output's rows agreed with the counts. If they did not agree, the page of loads gives
+    the reason."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
@@ -287,12 +289,13 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     assert "by the newest recount the rows of dc1.logs are not what was counted" in body
     assert (
         '<h1 class="verdict incomplete">' in body
-    )  # the page must not be green while somebody has to act
+    )  # the overview is not green while somebody has to act
     assert HOSTILE not in body
 
 
 def test_older_buckets_are_on_the_next_page() -> None:
-    """A page shows a limited number of buckets, and a link at its end leads to the next page."""
+    """A page of buckets shows a limited number of them, and a link at its end leads to the next
+    page."""
     ledger = _ledger(buckets=70)
     first = json.loads(_get(ledger, "/buckets.json")[2])
     assert (len(first["buckets"]), first["older_until"]) == (60, 600_000)
@@ -419,14 +422,14 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
 
 
 def test_a_collector_that_read_nothing_yet_says_so() -> None:
-    """Until the collector has read something, the page says that nothing was read yet. It does not
-    show a time in 1970 as the time of the last read."""
+    """Until the collector has read something, the overview says that nothing was read yet. It does
+    not show a time in 1970 as the time of the last read."""
     assert "Nothing was read yet" in _get(_ledger(), "/")[2]
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """If a person has accepted a bucket, the page calls the topic "complete or accepted" up to a
-    time after this bucket. The cell of the accepted bucket keeps its verdict and reason."""
+    """If a person has accepted a bucket, the overview calls the topic "complete or accepted" up to
+    a time after this bucket. The cell of the accepted bucket keeps its verdict and reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])

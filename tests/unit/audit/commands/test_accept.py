@@ -61,8 +61,8 @@ def ask(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Ask:
-    """Runs a command on the store. The store receives at once every decision that the command
-    publishes."""
+    """Returns a function that runs a command on the store. The store receives at once every
+    decision that the command publishes."""
     config = tmp_path / "audit.yml"
     config.write_text(
         f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -107,8 +107,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a host whose clock is ahead, the command accepts nothing. By this clock, buckets would be
-    due too early, and agents would seem silent too early."""
+    """On a host whose clock is ahead, `accept` accepts nothing. By this clock, buckets would be due
+    too early, and agents would seem silent too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
@@ -143,8 +143,8 @@ def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.Monke
 
 
 def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
-    """The list of decisions says who decided what, and why. Decisions that were taken back are not
-    in the list."""
+    """The list of decisions (acceptances and retirements) says who decided what, and why. Decisions
+    that were taken back are not in the list."""
     assert "Nobody has accepted or retired anything." in ask("decisions")[1]
     ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
     ask("retire hdfs --reason 'no loads here' --name bob")
@@ -162,8 +162,8 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
     """If a person accepts a bucket with too many rejects, the bucket stays complete, its warning
-    gets the person's name, and `report` ends with status 0. If more lines are rejected later, the
-    report warns again."""
+    says that this person has accepted it, and `report` ends with status 0. If more lines are
+    rejected later, the report warns again."""
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
     reject(store, 1, 2)
     status, printed = ask("report --topic logs")

@@ -46,7 +46,8 @@ def _answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> li
 def test_the_command_prints_the_collectors_history(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command asks the collector for the topic, and prints a line for each change."""
+    """The command asks the collector for the history of a topic, and prints a line for each change
+    of a verdict."""
     asked = _answering(monkeypatch, json.dumps(ANSWER).encode())
     assert (
         main(["audit", "report", "--history", "--topic", "logs", "--collector", "http://c:1"]) == 0
@@ -78,8 +79,8 @@ def test_who_cannot_answer_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The status is 3 if the collector cannot be reached, and 2 if the collector refuses the
-    question."""
+    """The command's exit status is 3 if the collector cannot be reached, and 2 if the collector
+    refuses the request."""
     _answering(monkeypatch, answer)
     assert main(["audit", "report", "--history"]) == status
     assert words in capsys.readouterr().err

@@ -1,5 +1,5 @@
-"""Tests how long `skidway audit wait` waits for a host, and what it does while it cannot reach a
-cluster."""
+"""Tests how long `skidway audit wait` waits until nothing of a host is missing, and what it does
+while it cannot reach a cluster."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ Why = Callable[..., tuple[int, Any]]
 
 @pytest.fixture
 def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Why:
-    """Runs the command on a store with these messages."""
+    """Returns a function that runs the command on a store with given messages, and returns its exit
+    status and its output."""
 
     def run(
         said: list[Message], *options: str, now: int = NOW, topic: tuple[str, ...] = ("dc1.logs",)
@@ -111,7 +112,7 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
 def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
     """Without the argument TOPIC, the command names one bucket of each topic: the bucket that `why
     TOPIC` would explain. It prints the bucket's gravest cause, the next command, and the number of
-    other buckets that need a look. It names only topics that have such a bucket."""
+    other buckets with problems. It names only topics that have such a bucket."""
     said = [*good(), *short(START + SIZE, 3)]
     status, text = why(said, topic=())
     assert status == 1
@@ -128,7 +129,7 @@ def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
 
 
 def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
-    """If no bucket needs a look, the command says so, with status 0."""
+    """If no bucket has a problem, the command says so, with status 0."""
     status, text = why(good(), topic=())
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
 
@@ -155,8 +156,9 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 
 
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
-    """If the counts of a silent host are missing, other tiers have more records than the host
-    counted. The text then names the cause, the place and the command once, below all reasons."""
+    """A silent host has two effects: its counts are missing, and other tiers have more records than
+    it has counted. The text gives both reasons, and then the cause, the place and the command
+    once."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
@@ -204,8 +206,8 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
 
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
-    """If every bucket is complete, but a recount found other files than the committed files, the
-    command reports this once, and names no bucket."""
+    """If every bucket is complete, but a recount found other files in an output than the loader had
+    committed, the command reports this once, and names no bucket."""
     bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
     status, text = why([*good(), bad])
     assert status == 1
@@ -216,7 +218,8 @@ def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
 
 
 def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why) -> None:
-    """If a bucket has only a warning, its heading says that there is a warning."""
+    """If a bucket is complete and has only a warning, its heading says "complete" together with the
+    warning."""
     counted = Count(REJECTED, 7, START, SIZE, 5, 10, 1)
     ranges = (Range(REJECTED, 0, 0, 5),)
     tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))
@@ -270,8 +273,8 @@ def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> N
 
 
 def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
-    """If two agents read a file, the first doubled line is the first line of the file. The command
-    can read it only on the file's host."""
+    """If two agents have read the same file, all its lines are doubled, and the first doubled line
+    is the first line of the file. The command can read it only on the file's host."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\n")
     found = Explanation(

@@ -115,7 +115,8 @@ def test_the_rest_of_a_rotated_file_is_missing(log: Log) -> None:
 
 
 def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> None:
-    """A whole file is missing if lines of a newer file were shipped."""
+    """All lines of a rotated file without records count as missing if lines of a newer file were
+    shipped."""
     log.write(TEXTS, "app.log.1")
     log.write(["y1"])
     log.ship(["y1"])
@@ -157,7 +158,7 @@ def test_records_of_others_are_left_out(log: Log) -> None:
 
 
 def test_generations_with_equal_lines_at_equal_places(log: Log) -> None:
-    """If two generations of a log begin with the same line, each of the two lines needs its own
+    """If two rotated files of a log begin with the same line, each of the two lines needs its own
     record."""
     log.write(["header", "a"], "app.log.1")
     log.write(["header", "b"])
@@ -193,7 +194,8 @@ def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
     ],
 )
 def test_names_of_rotated_files(path: str, shipped: str, may: bool) -> None:
-    """A file may have had another path before a rotation."""
+    """The comparison recognizes by two paths whether a file may have had the second path before a
+    rotation."""
     assert may_have_been(path, shipped) is may
 
 

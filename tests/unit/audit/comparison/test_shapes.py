@@ -1,5 +1,6 @@
-"""Tests how records of log shippers are read. The records have the fields that the documentation of
-each shipper names. No shipper runs in these tests (tests/conformance/shippers runs rsyslog)."""
+"""Tests how records of log shippers are read. The shape of records says which fields they have.
+Here these are the fields that the documentation of each shipper names. No shipper runs in these
+tests (tests/conformance/shippers runs rsyslog)."""
 
 from __future__ import annotations
 
@@ -61,5 +62,5 @@ def test_fields_may_have_other_names() -> None:
 
 @pytest.mark.parametrize("value", [None, b"no json", b"[]", b"{}", b'{"message": 5}', b"\xff"])
 def test_values_without_the_shape(value: bytes | None) -> None:
-    """A value that does not have the shape yields nothing."""
+    """A value that does not have the shape yields no line."""
     assert SHAPES["vector"].shipped(value) is None

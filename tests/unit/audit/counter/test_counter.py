@@ -105,8 +105,9 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """The numbers of deltas have no gaps, and a turn without new records uses no number. Each count
-    in a delta contains the number of the previous delta that counted the same bucket."""
+    """The numbers of deltas (the counter's messages with counts) have no gaps, and a turn of the
+    counter's loop without new records uses no number. Each count in a delta contains the number of
+    the previous delta that counted the same bucket."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -117,9 +118,9 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """A count contains the number of the last delta that counted the same bucket, even if later
-    deltas counted other buckets. If a count contained the number of a delta that counted only other
-    buckets, the bucket would seem to lack a delta."""
+    """A count contains the number of the last delta (message with counts) that counted the same
+    bucket, even if later deltas counted other buckets. If a count contained the number of a delta
+    that counted only other buckets, the bucket would seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -200,7 +201,7 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
     """After a topic was deleted and created again, the counter counts the new topic from offset 0,
-    without the old marks, under the new topic id."""
+    without the old marks (of how far each file was counted), under the new topic id."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
@@ -212,8 +213,8 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """If records have expired, the counter continues after them, and the delta contains their
-    offsets as a gap."""
+    """If records have expired, the counter continues after them, and its next message contains
+    their offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -424,7 +425,8 @@ def test_our_own_topics_are_not_counted(site: Site) -> None:
 
 
 def test_a_new_epoch_counts_everything_again(site: Site) -> None:
-    """In a new epoch, the counter begins with message number 1, offset 0 and no marks."""
+    """In a new epoch, the counter begins with message number 1, offset 0 and no marks (of how far
+    each file is counted)."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.begin_epoch(2)
@@ -473,8 +475,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """A state of the previous format can be used: it keeps its offsets, marks and numbers, and the
-    counter adds the bucket size to it."""
+    """A state of the previous format can be used: it keeps its offsets, marks (of how far each file
+    is counted) and message numbers, and the counter adds the bucket size to it."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
@@ -489,8 +491,8 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """The counter makes a heartbeat when one is due. The heartbeat contains the number of the
-    counter's last message."""
+    """The counter makes a heartbeat when `heartbeat.interval.ms` has passed. The heartbeat contains
+    the number of the counter's last message."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()

@@ -1,5 +1,5 @@
-"""Tests the notes in which a counter reports how long the brokers keep the records that it
-counts."""
+"""Tests the notes (audit messages on which no verdict depends) in which a counter reports how long
+the brokers keep the records that it counts."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 
 class Ended(BaseException):
-    """Raised where the program ends."""
+    """Raised at the point where the simulated program ends."""
 
 
 class Ending:
@@ -63,8 +63,8 @@ def _known(state: CounterState) -> tuple[object, ...]:
 @promise("6 numbers")
 def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_path: Path) -> None:
     """Whichever statement is the last one before the program ends, a commit is stored as a whole or
-    not at all. If only the new positions were stored, records would be lost. If only the delta were
-    stored, records would be counted twice."""
+    not at all. If only the new positions were stored, records would be lost. If only the delta (the
+    message with the counts) were stored, records would be counted twice."""
     for at in itertools.count():
         path = tmp_path / f"{at}.db"
         state = CounterState(path)

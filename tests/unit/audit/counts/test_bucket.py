@@ -41,8 +41,8 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
 def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
     """A timestamp may be any 64-bit number, even a very large one. All tiers put a record with a
-    very large or very small timestamp into the same bucket, and the ledger can store and find this
-    bucket."""
+    very large or very small timestamp into the same bucket, and the collector's ledger can store
+    and find this bucket."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start % size_ms == 0 for start in found)

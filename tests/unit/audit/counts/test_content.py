@@ -24,5 +24,6 @@ def test_equal_records_have_equal_sums_and_every_part_counts() -> None:
 
 
 def test_a_record_without_a_value_equals_nothing() -> None:
-    """A row that cannot be encoded as a datum again gets an empty sum, which no sample contains."""
+    """A row that cannot be encoded as a datum again gets an empty text instead of a sum, and so
+    differs from every record in a sample."""
     assert sums([1], [1], [None]) == [b""]

@@ -1,4 +1,4 @@
-"""The counts of records for each source topic, agent and bucket."""
+"""Tests how records are counted for each source topic, agent and bucket."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """Sums and their negatives add up to zero in every field, so that records can be taken out of a
-    count."""
+    """Sums and their negatives add up to zero in every field. So the counts of records can be
+    subtracted from a sum that contains them."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()
 
@@ -128,8 +128,9 @@ def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """Each count of a bucket in a delta contains the number of the previous delta that counted this
-    bucket. The sender of the deltas keeps this number in its durable state."""
+    """Each count of a bucket in a delta (a message with counts) contains the number of the previous
+    delta that counted this bucket. The sender of the deltas keeps this number in its durable
+    state."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

@@ -1,4 +1,5 @@
-"""Tests how deltas and seals are numbered and divided."""
+"""Tests how deltas (messages with counts) and seals (messages which say that all earlier lines are
+counted) are numbered and divided."""
 
 from __future__ import annotations
 

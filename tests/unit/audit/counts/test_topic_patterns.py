@@ -24,8 +24,9 @@ EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.reject
 def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
-    """A pattern must match the whole name of a topic. The name of a topic also selects its topic of
-    rejected lines. A topic whose name begins with _ is selected only by its exact name."""
+    """A pattern must match the whole name of a topic. The name of a topic, used as a pattern, also
+    selects its topic of rejected lines. A topic whose name begins with _ is selected only by its
+    exact name."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 

@@ -159,7 +159,7 @@ class Ending:
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the audit topic is deleted while the collector's offset in it is out of range, the
+    """If the audit topic is deleted just when the collector's offset in it is out of range, the
     collector does not end with an error. It waits and tries again."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
@@ -193,8 +193,9 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 
 
 def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If transactions of the ledger take long, arriving records wait for the next transaction. The
-    ledger gets all waiting records, at the latest when the reader looks for new topics."""
+    """If transactions of the ledger (the collector's store) take long, arriving records wait for
+    the next transaction. The ledger gets all waiting records together, at the latest when the
+    reader asks the cluster for new topics."""
     cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
     cluster.create(TOPIC)
     take = ledger.take

@@ -1,4 +1,5 @@
-"""The ledger says which buckets have changed, so that only these buckets are judged again."""
+"""The ledger (the collector's store) says which buckets have changed, so that only these buckets
+are judged again."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ def _delta(number: int, *counts: Count) -> bytes:
 
 def test_a_bucket_has_changed_once() -> None:
     """After a bucket's counts have changed, the next call of `changed_buckets` names the bucket
-    once. It does not matter whether records were counted for the first time, were added, or were
-    left out by a rule. A repeated message changes nothing."""
+    once. It does not matter whether the bucket's records were counted for the first time, more
+    records were counted, or a rule left out records. A repeated message changes nothing."""
     ledger = Ledger()
     assert ledger.changed_buckets() is None  # earlier changes are unknown
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
@@ -35,8 +36,8 @@ def test_a_bucket_has_changed_once() -> None:
 
 @promise("6 complete")
 def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
-    """The ledger takes several deltas with left-out records of one bucket, even if nobody calls
-    `changed_buckets` in between."""
+    """The ledger takes several deltas (messages with counts) about left-out records of one bucket,
+    even if nobody calls `changed_buckets` in between."""
     ledger, rules = Ledger(), (Filtered("drop", 1, 1),)
     ledger.changed_buckets()
     for number in range(1, 5):
@@ -61,7 +62,7 @@ def test_deleted_buckets_are_gone() -> None:
 
 def test_what_another_connection_writes_may_change_every_bucket(tmp_path: Path) -> None:
     """If another connection wrote to the database, the ledger does not know which buckets have
-    changed."""
+    changed. The next call of `changed_buckets` then returns None."""
     ledger, other = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "a.db")
     ledger.changed_buckets()
     assert ledger.changed_buckets() == ({}, {})

@@ -1,4 +1,5 @@
-"""Tests the digests of numbered messages. Every number keeps the digest that it got first."""
+"""Tests the digests of numbered messages, by which the ledger (the collector's store) recognizes
+repeated messages. Every number keeps the digest that it got first."""
 
 from __future__ import annotations
 

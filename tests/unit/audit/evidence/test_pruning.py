@@ -1,4 +1,4 @@
-"""Tests which old data the ledger deletes, and which it keeps."""
+"""Tests which old data the ledger (the collector's store) deletes, and which it keeps."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _seals(ledger: Ledger) -> list[int]:
 
 @promise("6 pruning")
 def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
-    """The ledger deletes old seals, but not the newest seals of an agent. So if the agent declares
-    a loss later, the ledger still has the last seal before the loss, and the loss concerns no more
-    buckets than without the deletion."""
+    """A seal says that all earlier lines are counted. The ledger deletes old seals, but not the
+    newest seals of an agent. So if the agent declares a loss later, the ledger still has the last
+    seal before the loss, and the loss concerns no more buckets than without the deletion."""
     said = [_seal(number) for number in range(1, 200)]
     ledger, other = Ledger(tmp_path / DATABASE), _ledger(*said)
     ledger.take([encode(x) for x in said])
@@ -71,8 +71,9 @@ def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
 
 @promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
-    """All seals of an agent that declared a loss are kept, because the verdicts on many buckets
-    depend on the last seal before the loss."""
+    """The ledger keeps all seals of an agent that declared a loss, because the verdicts on many
+    buckets depend on the last seal before the loss. (A seal says that all earlier lines are
+    counted.)"""
     said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
     ledger = _ledger(*said)
     ledger.prune([], LATE)

@@ -66,7 +66,10 @@ class World:
         limits = GroupLimits(initial_rebalance_delay_s=0)
         jobs: Any = self.jobs
         self.topics = {"logs": uuid.UUID(int=1)}
-        self.groups = Groups(1, limits, self.clock, self.timers, jobs, self.topics.get)
+        self.controller = 1
+        self.groups = Groups(
+            1, limits, self.clock, self.timers, jobs, self.topics.get, lambda: self.controller
+        )
         self.said: list[Any] = []
 
     def loaded(self, group: str = "g", record: GroupRecord | None = None) -> None:
@@ -370,3 +373,45 @@ def test_a_group_stored_without_its_members_is_stored_again() -> None:
     world.groups.forget_idle()
     [(content, _)] = world.jobs.writes
     assert b'"omitted":0' in content
+
+
+def test_another_broker_s_groups_are_left_to_it() -> None:
+    """A broker that does not coordinate the groups reads no group, and answers NOT_COORDINATOR. If
+    the coordinator changes while the broker reads a group, the answer is the same."""
+    world = World()
+    world.groups.offsets.fetch("g", world.said.append)
+    world.controller = 2
+    world.jobs.loads.pop()(None)
+    world.groups.offsets.fetch("g", world.said.append)
+    assert world.said == [ErrorCode.NOT_COORDINATOR] * 2
+    assert not world.jobs.loads
+    assert not world.groups.hosted
+    assert world.groups.coordinator_of("g") == 2
+
+
+def test_a_former_coordinator_sends_the_members_away() -> None:
+    """If another broker becomes the coordinator, a member that waits for a generation gets
+    NOT_COORDINATOR, and the former coordinator forgets the group."""
+    world = World()
+    world.loaded()
+    world.join()
+    world.groups.follow_coordinator()
+    assert not world.said
+    world.controller = 2
+    world.groups.follow_coordinator()
+    assert [x.error for x in world.said] == [ErrorCode.NOT_COORDINATOR]
+    assert not world.groups.hosted
+    assert not world.jobs.writes
+
+
+def test_a_former_coordinator_stores_nothing() -> None:
+    """A broker that has not yet forgotten its groups, although another broker coordinates them,
+    stores no generation when their members become silent."""
+    world = World()
+    world.stable()
+    world.controller = 2
+    world.clock.advance(3_600)
+    world.timers.run_due(world.clock.monotonic())
+    world.groups.forget_idle()
+    assert world.groups.hosted
+    assert not world.jobs.writes

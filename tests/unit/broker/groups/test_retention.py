@@ -86,9 +86,13 @@ class FakeGroups:
     def __init__(self) -> None:
         self.counts, self.hosted = GroupCounts(), dict[str, object]()
         self.jobs = self
+        self.coordinates = True
 
     def is_loading(self, _group: str) -> bool:
         return False
+
+    def is_coordinator(self) -> bool:
+        return self.coordinates
 
     def is_busy_with(self, _group: str) -> bool:
         return False
@@ -135,3 +139,13 @@ def test_a_mistake_ends_one_look_and_not_the_next() -> None:
         retention.look()
     retention.look()
     assert session.outcomes == []
+
+
+def test_only_the_coordinator_deletes_offsets() -> None:
+    """A broker that does not coordinate the groups does not look for expired offsets: it does not
+    know which members send heartbeats."""
+    groups: Any = FakeGroups()
+    groups.coordinates = False
+    session: Any = FakeSession(["a"])
+    OffsetRetention(groups, session, ManualClock(), 1000, lambda _: {}).look()
+    assert len(session.outcomes) == 1

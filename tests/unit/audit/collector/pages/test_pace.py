@@ -34,16 +34,17 @@ def _done(bucket: int, after_ms: int | None) -> Completion:
 
 
 def test_freshness_is_from_the_end_of_a_bucket_to_its_first_completion() -> None:
-    """p50 and p99 are nearest ranks of the times between the end of a bucket and the moment at
-    which it was first complete. Buckets that were never complete do not count."""
+    """p50 and p99 are percentiles (by the nearest-rank method) of the times between the end of a
+    bucket and the moment at which it was first complete. Buckets that were never complete do not
+    count."""
     done = [_done(index * MINUTE, 1_000 * (index + 1)) for index in range(100)]
     found = _pace(_topic(_verdict(0)), [*done, _done(101 * MINUTE, None)])
     assert (found.p50_s, found.p99_s, found.buckets) == (51.0, 100.0, 100)
 
 
 def test_p99_is_compared_with_the_target_of_the_topic() -> None:
-    """The first target that names the topic is used. Without a target, a topic is neither on target
-    nor off target."""
+    """The topic is compared with the first freshness target whose pattern matches its name. Without
+    a target, a topic is neither on target nor off target."""
     done = [_done(0, 30_000)]
     for targets, kept in (
         ((), None),
@@ -67,8 +68,8 @@ def test_a_topic_without_open_buckets_has_no_lag() -> None:
 
 def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
     """The lag is the age of the oldest bucket that is not complete. This bucket may be one of the
-    newest buckets, whose verdicts the standing contains. If it is older, the standing contains only
-    its time, as the time of the oldest overdue bucket."""
+    newest buckets, whose verdicts are in the standing (the result of the last judgement). If it is
+    older, the standing contains only its time, as the time of the oldest overdue bucket."""
     late = _topic(_verdict(0), _verdict(MINUTE, Status.INCOMPLETE), _verdict(2 * MINUTE))
     assert waiting_since(late) == MINUTE
     assert _pace(late, []).lag_s == (NOW - MINUTE) / 1000
@@ -98,6 +99,6 @@ def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
 
 
 def test_without_a_history_the_trend_is_not_known() -> None:
-    """Moments before the first bucket of the history are left out."""
+    """The trend leaves out moments before the first bucket of the history."""
     assert _pace(_topic(_verdict(0)), []).trend == ""
     assert len(_pace(_topic(_verdict(0)), [_done(NOW - 2 * TREND_STEP_MS, 0)]).points) == 3

@@ -1,4 +1,5 @@
-"""Tests the contents of the pages for a prepared site, as view models and as JSON."""
+"""Tests what the dashboard's pages show of a prepared site. The tests look at the view models (the
+values of the pages) and at the pages as HTML and JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def in_state(name: str) -> pytest.MarkDecorator:
 
 @in_state("complete")
 def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
-    """The tables of problems are empty, and each of them says so."""
+    """If a site has no problems, the tables of problems on the first page are empty, and each of
+    them says so."""
     found = _json(site, "/index.json")
     assert found["buckets_overdue"] == 0
     assert (found["silent_hosts"], found["rejects"]) == ([], [])
@@ -52,9 +54,9 @@ def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
-    """If only the first tiers have some records, the table shows the number and bytes of these
-    records, since when they wait, and which place has them. It also shows the command for the first
-    tier that lacks them."""
+    """If only the first tiers have some records, the table of risks on the first page shows the
+    number and bytes of these records, since when they wait, and which place has them. It also shows
+    the command for the first tier that lacks them."""
     [row] = [x for x in _json(site, "/index.json")["at_risk"] if x["what"] == "dc1.orders"]
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
@@ -64,8 +66,9 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
 
 @in_state("silent")
 def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
-    """A host that has been silent for longer than `silence.ms` is in the table of silent hosts. Its
-    lines are at risk since the time of its last seal."""
+    """A host that has been silent for longer than `silence.ms` is in the first page's table of
+    silent hosts. The page shows its lines since its last seal (the message which says that all
+    earlier lines are counted) as at risk."""
     found = _json(site, "/index.json")
     [row] = found["silent_hosts"]
     assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
@@ -78,7 +81,8 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
 
 @pytest.mark.parametrize(("minutes", "silent"), [(2.9, []), (3.1, ["app3"])])
 def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: list[str]) -> None:
-    """By default, the page names a host three minutes after its agent was last heard."""
+    """By default, the first page names a host as silent three minutes after the last message of its
+    agent."""
     made = Site(silent={"app3": minutes})
     site = TestClient(made.dashboard().application())
     assert [x["host"] for x in _json(site, "/index.json")["silent_hosts"]] == silent
@@ -86,7 +90,8 @@ def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: li
 
 def test_a_host_that_does_not_vouch_is_at_risk() -> None:
     """An agent may still send messages although it cannot deliver its lines. If the time of its
-    newest seal is too old, the page shows the host's lines as at risk."""
+    newest seal, before which all its lines are counted, is too old, the first page shows the host's
+    lines as at risk."""
     site = TestClient(Site(held_up={"app5": 9}).dashboard().application())
     found = _json(site, "/index.json")
     assert found["silent_hosts"] == []
@@ -100,9 +105,9 @@ def at_risk(made: Site) -> list[Asked]:
 
 
 def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None:
-    """If an agent has reported bytes that are not safe yet, the page shows their number, the time
-    that is left, the host, the file and the command. If the host has been silent since then, the
-    page marks the number with "≥", because the host may have more such bytes."""
+    """If an agent has reported bytes that are not safe yet, the first page shows their number, the
+    time that is left, the host, the file and the command. If the host has been silent since then,
+    the page marks the number with "≥", because the host may have more such bytes."""
     [row] = [x for x in at_risk(Site(backlogs={"app5": UNREAD})) if "app5" in x["what"]]
     assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
     assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
@@ -117,8 +122,8 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
 
 
 def test_what_is_lost_first_comes_first() -> None:
-    """The rows are sorted by the time at which the records or bytes will be lost, the earliest time
-    first. Rows without a known time come last."""
+    """The rows of the table of risks are sorted by the time at which the records or bytes will be
+    lost, the earliest time first. Rows without a known time come last."""
     soon = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW + MINUTE)
     gone = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW - MINUTE)
     never = TopicBacklog("auth", 7, 0, NOW - 50 * MINUTE)
@@ -133,8 +138,8 @@ def test_what_is_lost_first_comes_first() -> None:
 
 def test_bytes_on_their_way_are_not_at_risk() -> None:
     """A working agent always has bytes of the last seconds that no broker has acknowledged yet. The
-    page gives the number of these bytes below the table. They get a row in the table only if they
-    will be lost within ten minutes."""
+    first page gives the number of these bytes below the table of risks. They get a row in the table
+    only if they will be lost within ten minutes."""
     told = NOW - 20_000
     fresh = TopicBacklog("auth", 0, 900, told - 60_000)
     urgent = TopicBacklog("orders", 0, 900, told - 60_000, NOW + 9 * MINUTE)
@@ -147,17 +152,18 @@ def test_bytes_on_their_way_are_not_at_risk() -> None:
 
 @pytest.mark.parametrize("kept_ms", [None, 6 * HOUR])
 def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) -> None:
-    """If only one cluster has some records, the page shows how much time is left until this cluster
-    deletes them. The cluster's retention time counts from the start of the first bucket with such
-    records."""
+    """If only one cluster has some records, the first page shows how much time is left until this
+    cluster deletes them. The cluster's retention time counts from the start of the first bucket
+    with such records."""
     [row] = [x for x in at_risk(Site(mirror_late=9, kept_ms=kept_ms)) if x["what"] == "dc1.orders"]
     left = "not known" if kept_ms is None else (kept_ms - 9 * MINUTE - 20_000) // 1_000
     assert (row["where"], row["left"]) == ("broker dc1", left)
 
 
 def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
-    """The time of a host's newest seal may be too old although the host's agent has reported that
-    all bytes are safe. Then the page shows "none told" as the host's bytes at risk."""
+    """The time of a host's newest seal, before which all its lines are counted, may be too old
+    although the host's agent has reported that all bytes are safe. Then the first page shows "none
+    told" as the host's bytes at risk."""
     site = Site(held_up={"app5": 9, "app6": 9}, backlogs={"app5": Backlog()})
     found = {x["what"]: x["bytes"] for x in at_risk(site)}
     assert (found["host app5"], found["host app6"]) == ("none told", "unknown")
@@ -180,8 +186,8 @@ def test_the_newest_loads_say_rows_files_and_duration() -> None:
 
 @in_state("complete")
 def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
-    """For each place that has all records of a bucket, the page shows how long after the bucket's
-    end the history first found all records there."""
+    """For each place (cluster or output) that has all records of a bucket, the bucket's page shows
+    how long after the bucket's end the history first shows all records there."""
     bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
     after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)
@@ -215,8 +221,8 @@ def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient)
 
 
 def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
-    """If a recount found other files than were committed, the first page names the topic, the
-    output, the file and the next command."""
+    """If a recount found other files in an output than the loader had committed, the first page
+    names the topic, the output, the file and the next command."""
     made = Site(has_recount=True, copied="copy.parquet")
     body = TestClient(made.dashboard().application()).get("/").text
     said = "in hdfs://nn:8020/logs, on etl1, found: copy.parquet. Next: skidway audit why dc1."
@@ -225,7 +231,8 @@ def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
 
 def test_while_the_store_is_rebuilt_no_host_is_called_silent() -> None:
     """While the collector reads old messages again, it may not have the newest messages of a host
-    yet. So the page names no host as silent or at risk, and does not say that all hosts report."""
+    yet. So the first page names no host as silent or at risk, and does not say that all hosts
+    report."""
     for rebuilding in (0, 7):
         evidence = Evidence(rebuilding=rebuilding)
         hosts = survey(evidence, POLICY, NOW)
@@ -264,8 +271,8 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
 
 @in_state("rebuilding")
 def test_while_hours_are_not_judged_nothing_is_green(site: TestClient) -> None:
-    """Until the collector has judged all hours, the page has no green heading, and shows no times
-    up to which topics are complete."""
+    """Until the collector has judged all hours, the first page has no green heading, and shows no
+    times up to which topics are complete."""
     body = site.get("/").text
     assert "31 hours of older buckets not judged yet" in body
     assert 'class="verdict open"' in body
@@ -297,8 +304,9 @@ def test_a_lost_bucket_names_file_bytes_and_command(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_hosts_with_one_trouble_are_one_cause(site: TestClient) -> None:
-    """If one place lacks the records of all hosts, the page has only one cause for this. The cause
-    in the first tier that lacks records comes first."""
+    """If one place (cluster or output) lacks records of all hosts, the bucket's page has only one
+    cause for this. If there are several causes, the one in the first tier that lacks records comes
+    first."""
     body = site.get(f"/buckets?topic=dc1.orders&bucket={NOW // MINUTE * MINUTE - 7 * MINUTE}").text
     assert body.count('<article class="why') == 2
     assert body.index("mirror behind") < body.index("load not run")
@@ -317,9 +325,9 @@ def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> Non
 
 @in_state("incidents")
 def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
-    """A cell of an hour or a day has the gravest verdict of the buckets that somebody should look
-    at. If no topic has buckets in some columns, these are left out, and the next column says how
-    long the gap is."""
+    """The cell of an hour or a day shows the gravest verdict of those of its buckets that somebody
+    should look at. If no topic has buckets in some columns, these are left out, and the next column
+    says how long the gap is."""
     hours = _json(site, "/index.json?by=hour")["grid"]
     newest = {x["topic"]: x["verdict"] for x in hours if x["start_ms"] == 1_769_850_000_000}
     assert newest == {
@@ -334,7 +342,8 @@ def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
 
 @in_state("complete")
 def test_older_hours_are_a_link_away_and_lead_back(site: TestClient) -> None:
-    """The grid links to the columns before and after, so people can reach any hour."""
+    """The grid of hours has links to the columns before and after those that it shows, so people
+    can reach any hour."""
     body = site.get("/?by=hour").text
     older = body.partition('">← Older')[0].rpartition('href="')[2].replace("&amp;", "&")
     page = site.get(older.partition("#")[0]).text
@@ -347,7 +356,8 @@ def test_older_hours_are_a_link_away_and_lead_back(site: TestClient) -> None:
 
 @in_state("incidents")
 def test_search_finds_topics_hosts_outputs_and_reasons(site: TestClient) -> None:
-    """A text is found in names of topics, hosts and outputs, and in the reasons of buckets."""
+    """The search finds a text in names of topics, hosts and outputs, and in the reasons of buckets'
+    verdicts."""
     for text, kind in (
         ("NGINX", "topic"), ("app3", "host"), ("nn:8020", "sender at hdfs"),
         ("is short by", "bucket"), ("deleted unread", "bucket"),
@@ -359,8 +369,8 @@ def test_search_finds_topics_hosts_outputs_and_reasons(site: TestClient) -> None
 
 @in_state("incidents")
 def test_mirrors_and_loads_say_how_many_records_they_lack(site: TestClient) -> None:
-    """The row of a mirror or an output shows how many more records the brokers' counter has
-    counted."""
+    """The row of a mirror or an output shows how many more records the counter of the brokers has
+    counted than the mirror's counter or the loader."""
     mirrors = {x["topic"]: x["behind"] for x in _json(site, "/mirrors.json")["mirrors"]}
     assert mirrors["dc1.nginx"] == 0 < mirrors["dc1.orders"]
     loads = {x["topic"]: x for x in _json(site, "/loads.json")["loads"]}

@@ -1,4 +1,4 @@
-"""Tests the words, tables and CSV of the pages."""
+"""Tests the words, tables and CSV of the dashboard's pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from skidway.audit.collector.pages.table import Cell, Column, Table, csv_text
     ],
 )
 def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
-    """A duration is readable at a glance, and never negative."""
+    """A duration is shown with at most two units, so that it can be read at a glance, and is never
+    negative."""
     assert words.duration(seconds) == text
 
 
@@ -39,7 +40,7 @@ def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
     ],
 )
 def test_counts_of_narrow_cells_are_short(count: int, text: str) -> None:
-    """A count fits into a cell of the grid, however great it is."""
+    """A count is shortened so that it fits into a cell of the grid, however great it is."""
     assert words.short(count) == text
 
 
@@ -56,8 +57,8 @@ def test_shares_are_never_shown_as_nothing_if_there_is_something() -> None:
 
 
 def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
-    """CSV has all rows, including rows that the page leaves out, with their values. A spreadsheet
-    does not treat the name of a host as a formula."""
+    """A table as CSV has all rows, including rows that the page leaves out, with their values. A
+    spreadsheet does not treat the name of a host as a formula."""
     columns = (Column("host", "Host"), Column("lag", "Lag"))
     names = ("=cmd|' /C calc'!A0", "-1", 'a"b,c', "plain")
     rows = tuple((Cell(name), Cell("1 min", -60)) for name in names)
@@ -70,7 +71,8 @@ def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
 
 
 def test_programs_read_values_and_statuses() -> None:
-    """JSON has the value of a cell (or its text, if it has no value) and its status."""
+    """A table as JSON has, for each cell, its value (or its text, if it has no value) and its
+    status."""
     table = Table(
         "t", "c", (Column("a", "A"), Column("b", "B")), ((Cell("x", 5, status="lost"), Cell()),)
     )
