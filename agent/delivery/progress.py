@@ -77,9 +77,9 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Notes intents that replace the parts of an older intent. As with intents made before the
-        agent started, nobody knows where their records are, so no floor moves until they are
-        passed."""
+        """Notes intents that replace the parts of an older intent. Nobody knows at which offsets
+        the records of the new intents are; the same holds for intents from before the agent's
+        start. So no partition's floor moves until the checkpoint has passed the new intents."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:

@@ -95,8 +95,8 @@ class Adopts(Protocol):
 
 
 class History:
-    """Decides which files the agent reads that lay at the paths of a look. Owns no state: the look
-    and the tracker own all facts about files."""
+    """Decides which of the files that lay at a path since the previous look the agent reads. Owns
+    no state: the look and the tracker own all facts about files."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host

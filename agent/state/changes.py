@@ -179,7 +179,8 @@ class Changes:
         )
 
     def put_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Stores randomly chosen ranges, whose records the agent will make a second time."""
+        """Stores randomly chosen ranges of files. The agent will make their records once more, so
+        that the audit can compare them with rows (package sampling)."""
         statement = "INSERT OR REPLACE INTO drawn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         self._do(statement, *[drawn_row(each) for each in ranges])
 

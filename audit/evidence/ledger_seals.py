@@ -171,8 +171,9 @@ class LedgerSeals:
             return
 
     def _blocks(self, query: str, whose: _Whose, bounds: _Bounds) -> Iterator[list[Row]]:
-        """Yields the seals within these bounds, block by block. A block may have several rows in
-        the ledger, one for each set that contains the topic."""
+        """Yields the seals within these bounds. Each list has the seals of one block (of 64
+        successive numbers). A block may have several rows in the ledger, one for each set of topics
+        that contains the topic."""
         values = {
             **whose._asdict(),
             "until": min(bounds.until, 1 << 63) - 1, "since": max(bounds.since + 1, -(1 << 63)),

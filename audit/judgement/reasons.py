@@ -158,7 +158,8 @@ REBUILDING = "the audit's store is being rebuilt from the audit topics, so evide
 
 
 def of_content(difference: ContentDifference) -> str:
-    """Words that say which line's row or record has other content than the line."""
+    """A sentence about a line whose row, or whose record in a broker, has other content than the
+    line."""
     path = difference.path or f"file {difference.file}"
     return (
         f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"

@@ -35,8 +35,10 @@ class TopicStanding:
     by_status: for each status, the number of buckets.
     overdue: for each status, the number of buckets that somebody should look at. A bucket's status
         here ignores its accepted findings.
-    lost_early: the number of overdue buckets that are lost, but still too young to be complete.
-    accepted: for each status, the number of buckets that are complete except for accepted findings.
+    lost_early: how many of the buckets in `overdue` are lost already, although they are too young
+        to be judged complete.
+    accepted: the number of buckets that are complete but for accepted findings, by the status that
+        they would have if nobody had accepted these findings.
     warned: the number of complete buckets with a warning that nobody accepted.
     warned_accepted: the number of complete buckets whose warnings were all accepted.
     complete_until: all buckets up to this time in ms are complete or accepted; None if there is no

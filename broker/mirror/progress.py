@@ -56,7 +56,7 @@ class Progress:
         self._all_told_at = 0.0
         self._asking = False
         self.due = 0.0
-        """The time from which on `turn` has something to do (monotonic seconds)."""
+        """Before this time, `turn` has nothing to do (monotonic seconds)."""
 
     def turn(self, now: float) -> None:
         """Commits the offsets that have changed, if the time `due` has come."""

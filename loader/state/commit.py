@@ -77,8 +77,8 @@ another loader has changed source or target in between."""
 
 
 GivenUp = Callable[[str], bool]
-"""A function that gets the path of a committed file. It returns True if the file may be gone or
-damaged. If it returns False, a missing or damaged file is an error."""
+"""A function that gets the path of a committed file. It returns True if it is no error that the
+file is gone or damaged."""
 
 
 def _nothing(_path: str) -> bool:

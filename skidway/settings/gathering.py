@@ -11,8 +11,8 @@ from skidway.settings.source import Node, Scalar, Section
 from skidway.settings.spec import Kind, Spec, specs
 
 Tree = dict[str, Any]
-"""Maps each key to the Node that was written. The value of a section or of a dict[str, str] is
-another Tree."""
+"""Maps each key of the file to its value: a Node, or another Tree if the value is a section or a
+dict[str, str]."""
 
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:

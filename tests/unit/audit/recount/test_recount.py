@@ -778,8 +778,8 @@ def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> 
 
 
 def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
-    """A file that somebody deleted by hand is a fault, and the recount judges the file's hour, even
-    if loads remove other files at the same time."""
+    """If somebody deleted a file by hand, the recount reports the file as gone, and compares the
+    counts of the file's hour. It does both even if loads remove other files at the same time."""
     gone, path = output.load(0, 10), output.load(10, 10, hour=2)
     (output.root / gone).unlink()
     moving = Moving(output.root)
