@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support import explore
-from support.randomness import SHARE, STRIDE
+from support.randomness import STRIDE
 
 TESTS = """
 import pytest
@@ -104,12 +104,12 @@ def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
     assert first[-1] == "fixed"
 
 
-def test_short_tries_a_share_of_the_same(tried: Callable[..., list[str]]) -> None:
-    """A run with --short tries some of a full run's seeds and examples, and no others."""
-    found = tried("--short")
+def test_a_share_is_a_part_of_the_same(tried: Callable[..., list[str]]) -> None:
+    """With --share N, a run tries one of every N seeds and examples of a full run, and no other."""
+    found = tried("--share", "8")
     assert found[0] == str([100, 101])
-    assert found[1:3] == ["0", str(SHARE)]
-    assert len([x for x in found if x.startswith("x ")]) == 100 // SHARE
+    assert found[1:3] == ["0", "8"]
+    assert len([x for x in found if x.startswith("x ")]) == 100 // 8
 
 
 def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]]) -> None:

@@ -43,8 +43,8 @@ MUTANTS = (
     Mutant(
         "the byte order is decided before the mark is written",
         "agent/files/sources.py",
-        "            if len(head) == 2:  # a shorter file may not have its whole mark yet\n",
-        "            if head:\n",
+        "            if len(head) == 2:",
+        "            if head:",
         (UTF_16 + "test_half_a_mark_decides_nothing",),
     ),
     Mutant(
@@ -67,8 +67,8 @@ MUTANTS = (
     Mutant(
         "a hole counts as whole although more NUL bytes may follow",
         "agent/parsing/framing.py",
-        "        is_over = end[-1] < len(units)  # no more NULs can belong to the hole\n",
-        "        is_over = True\n",
+        "        is_over = end[-1] < len(units)",
+        "        is_over = True",
         (HOLES + "test_what_follows_never_changes_a_hole",),
     ),
     Mutant(

@@ -439,8 +439,8 @@ MUTANTS = (
     Mutant(
         "a topic that goes away between two commits takes its counts along",
         "audit/counter/counter.py",
-        "        self.commit()  # so that the state has the position if the partition returns\n",
-        "        self._progress.positions.clear()\n",
+        "tp: TopicPartition) -> None:\n        self.commit()",
+        "tp: TopicPartition) -> None:\n        self._progress.positions.clear()",
         (
             "tests/unit/audit/counter/test_counter.py::"
             "test_a_topic_that_was_away_between_two_commits_is_counted_once",

@@ -89,8 +89,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a group that was named while others were asked for holds nothing yet",
         "broker/expiry.py",
-        "                return 0  # keeps all segments until the next look\n",
-        "                return None\n",
+        "                return 0",
+        "                return None",
         (f"{_EXPIRY}::test_a_group_named_while_others_were_asked_for_holds_at_once",),
     ),
     # fetch
@@ -264,8 +264,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a read error while an answer is sent is the client's going away",
         "broker/network/connection.py",
-        "            if error.errno in DEVICE_ERRORS:  # errors of the file",
-        "            if error.errno is None:  # errors of the file",
+        "            if error.errno in DEVICE_ERRORS:",
+        "            if error.errno is None:",
         (
             "tests/unit/broker/test_device_errors.py::"
             "test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline",
@@ -274,8 +274,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a client that goes away while an answer is sent is a read error",
         "broker/network/connection.py",
-        "            if error.errno in DEVICE_ERRORS:  # errors of the file",
-        "            if error.errno:  # errors of the file",
+        "            if error.errno in DEVICE_ERRORS:",
+        "            if error.errno:",
         (
             "tests/unit/broker/test_device_errors.py::"
             "test_a_client_that_is_gone_is_no_error_of_the_device",
