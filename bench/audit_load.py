@@ -66,6 +66,7 @@ PAGES = {
     "/complete.json": "/complete.json?topic=dc1.service-0&since=2026-01-01T00:00:00Z"
     "&until=2026-01-01T00:02:00Z",
 }
+STEADY_MINUTES = 4
 ASKED = 3
 SLOW_S = 2.0
 """The bench asks for each page ASKED times and reports the median. It asks only once for a page
@@ -165,6 +166,7 @@ class Collector:
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
         self._editions.publish(self._step)
+        self.store.ledger.narrow(self._judge.take_complete())
         taken = time.process_time() - began
         self.judging.append(taken)
         self._judge_at = self._second + max(JUDGE_EVERY_S, JUDGE_SHARE * taken)
@@ -217,20 +219,26 @@ class Collector:
 
 def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
     """Runs the simulation and returns its figures. CPU times and the growth of the store are means
-    for a minute. The first minute is left out, unless it is the only one."""
+    for a minute. The first minute is left out, unless it is the only one. The growth of the store
+    is measured only after STEADY_MINUTES, if the simulation is longer: from then on, in each minute
+    a bucket of each topic begins, and an older bucket is packed for good."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):
             each.pass_second(next(said))
         store = each.store
-        mark = len(store.taking), len(each.judging), each.counts, store.sizes_mb()
-        past = max(minutes - 1, 1)
-        for _ in range(60 * past):
-            each.pass_second(next(said))
+        mark = len(store.taking), len(each.judging), each.counts
+        sizes_mb, past = store.sizes_mb(), max(minutes - 1, 1)
+        grows = past
+        for minute in range(past):
+            if minute == STEADY_MINUTES - 1:
+                sizes_mb, grows = store.sizes_mb(), past - minute
+            for _ in range(60):
+                each.pass_second(next(said))
         memory = _memory_mb()
         taking, judging = sum(store.taking[mark[0] :]) / past, sum(each.judging[mark[1] :]) / past
         sizes = store.sizes_mb()
-        grown = {name: (size - mark[3].get(name, 0.0)) / past for name, size in sizes.items()}
+        grown = {name: (size - sizes_mb.get(name, 0.0)) / grows for name, size in sizes.items()}
         return {
             "taking": taking,
             "count": 1e6 * taking * past / (each.counts - mark[2]),
@@ -243,7 +251,7 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
             **dict(each.pages()),
             "memory_pages": _memory_mb(),
             "grown": {name: round(size, 3) for name, size in grown.items() if size > 0.001},
-            "first": {name: round(size, 3) for name, size in mark[3].items() if size > 0.1},
+            "first": {name: round(size, 3) for name, size in sizes_mb.items() if size > 0.1},
         }
 
 

@@ -16,7 +16,7 @@ the topics again from the first unread message on, and stores the messages that 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -128,6 +128,13 @@ class Ledger:
             count = self._rows.prune(old)
             self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms)
         return count
+
+    def narrow(self, complete: Collection[tuple[Source, BucketId]]) -> None:
+        """Makes the checksums of these complete buckets narrow, so that they take less space. The
+        writer calls this after it judged the buckets, and before it takes further messages."""
+        if complete:
+            with self._writing():
+                self._rows.narrow(complete)
 
     @property
     def settled(self) -> int:

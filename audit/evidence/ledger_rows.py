@@ -40,7 +40,7 @@ from skidway.audit.evidence.pending_rows import PendingRows
 from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
-from skidway.audit.evidence.tallies import SenderKey, TallyColumns
+from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
 from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
@@ -174,6 +174,11 @@ class Rows:
     def tallies(self, source: Source, bucket: int, bucket_ms: int) -> TallyColumns | None:
         """The tallies of a bucket; None if there are none."""
         return self._tallies.of((self.source_id(source), bucket, bucket_ms))
+
+    def narrow(self, buckets: Iterable[tuple[Source, BucketId]]) -> None:
+        """Makes the checksums of these complete buckets narrow."""
+        for source, bucket in buckets:
+            self._tallies.narrow((self.source_id(source), *bucket))
 
     def source_id(self, source: Source) -> int:
         """The ledger's id of a topic that some message mentioned."""

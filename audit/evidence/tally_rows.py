@@ -95,6 +95,13 @@ class TallyRows:
             self._write_bucket(key, TallyColumns.summed(added))
         self._connection.executemany(_FILTERED, _filtered_rows(told))
 
+    def narrow(self, key: _Key) -> None:
+        """Makes the checksums of a bucket narrow (see module checksum), unless they are. The bucket
+        must be complete, because then all checksums of its places were equal."""
+        known = self.of(key)
+        if known is not None and not known.is_narrow:
+            self._write_columns(key, known.narrowed())
+
     def forget(self, key: _Key) -> None:
         """Forgets a bucket whose row was deleted."""
         self._kept_count -= len(self._kept.pop(key, ()))
@@ -109,10 +116,14 @@ class TallyRows:
             "INSERT OR IGNORE INTO agents VALUES (?, ?)",
             ((key[0], agent) for agent in agents.tolist() if agent != NO_AGENT),
         )
+        self._write_columns(key, added)
+
+    def _write_columns(self, key: _Key, tallies: TallyColumns) -> None:
         self._connection.execute(
-            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)", (*key, pack(added, self._numbers))
+            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)",
+            (*key, pack(tallies, self._numbers)),
         )
-        self._keep(key, added)
+        self._keep(key, tallies)
 
     def of(self, key: _Key) -> TallyColumns | None:
         """The tallies of a bucket, as the last transaction left them; None if there are none."""

@@ -2594,6 +2594,48 @@ MUTANTS = (
         ("tests/unit/audit/evidence/test_tally_rows.py::test_a_damaged_bucket_is_noticed",),
     ),
     Mutant(
+        "a narrow checksum is added to others that are not narrow",
+        "audit/evidence/tallies.py",
+        "        if self.is_narrow != other.is_narrow:\n",
+        "        if self.is_narrow and other.is_narrow:\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_adding_to_known_tallies_is_adding_up_all",
+            f"{_JUDGE}test_only_complete_buckets_get_narrow_checksums",
+        ),
+    ),
+    Mutant(
+        "the store forgets which checksums are narrow",
+        "audit/evidence/tally_packing.py",
+        "found[SENDER], found[AGENT]))], is_narrow)\n",
+        "found[SENDER], found[AGENT]))])\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_adding_to_known_tallies_is_adding_up_all",
+        ),
+    ),
+    Mutant(
+        "checksums become narrow before they were equal",
+        "audit/collector/judge.py",
+        "if is_wide and verdict.due and verdict.status is Status.COMPLETE:\n",
+        "if is_wide and verdict.due:\n",
+        (f"{_JUDGE}test_only_complete_buckets_get_narrow_checksums",),
+    ),
+    Mutant(
+        "an acceptance no longer covers a finding when checksums are narrow",
+        "audit/judgement/reasons.py",
+        "    checksums = brief(expected.checksum), brief(found.checksum)\n",
+        "    checksums = expected.checksum, found.checksum\n",
+        (f"{_BY_DIFFERENCE}test_narrow_checksums_lead_to_the_same_verdicts",),
+    ),
+    Mutant(
+        "a recount compares rows with narrow checksums in the usual form",
+        "audit/recount/recount.py",
+        "x.narrowed() if (key[2], size) in narrow else x",
+        "x",
+        ("tests/unit/audit/recount/test_recount.py::test_rows_are_compared_with_narrow_checksums",),
+    ),
+    Mutant(
         "each new set of topics that a host seals stays for ever",
         "audit/evidence/seal_rows.py",
         "        if sources in self._topics or len(self._topics) < TOPIC_SETS_MAX:\n",

@@ -296,3 +296,28 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
         found = site.judge.step()
     assert found.overdue == {Status.LOST: 2}
     assert [topic.complete_until for topic in found.counted] == [None]
+
+
+@promise("6 complete")
+def test_only_complete_buckets_get_narrow_checksums() -> None:
+    """The checksums of a bucket become narrow when the bucket is due and complete, and only once.
+    Records that come later are compared as before: the bucket stays complete only if all tiers
+    count the same records."""
+    site = Site()
+    site.count(LOGS, 0)
+    site.count(LOGS, 1, broker=4)
+    site.judge.step()
+    assert site.judge.take_complete() == []
+    site.seal()
+    site.judge.step()
+    complete = site.judge.take_complete()
+    assert complete == [(LOGS, (0, SIZE))]
+    site.ledger.narrow(complete)
+    assert site.judge.step().by_status == {Status.COMPLETE: 1, Status.INCOMPLETE: 1}
+    assert site.judge.take_complete() == []
+    for broker, status in ((2, Status.COMPLETE), (3, Status.INCOMPLETE)):
+        site.count(LOGS, 0, agent=2, broker=broker)
+        site.seal()
+        found = site.judge.step().topics[0].newest
+        assert found[0].status is status
+        assert site.judge.take_complete() == []
