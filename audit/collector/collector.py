@@ -198,7 +198,9 @@ class _Loop:
         ):
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
-        metrics.tell_pruned(self._ledger.prune(self._old.take(), self._old.before_ms))
+        found = self._old.take()
+        pruned = self._ledger.prune(found, self._old.before_ms, self._old.settled_ms)
+        metrics.tell_pruned(pruned)
 
     def _examine(self) -> None:
         self._expected.look()

@@ -120,13 +120,16 @@ class Ledger:
                 ((tp.topic, tp.partition, at.next_offset) for tp, at in reached.items()),
             )
 
-    def prune(self, old: Iterable[OldBucket], before_ms: int) -> int:
+    def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
         """Deletes those of the given old buckets whose counts have not changed since they were
-        judged. For the next SENDERS_MAX senders, also deletes digests and seals of messages before
-        this time. Returns the number of deleted buckets."""
+        judged. For the next SENDERS_MAX senders, also settles messages before `settled_ms` (by
+        default `before_ms`), and deletes seals of messages before `before_ms`. Returns the number
+        of deleted buckets."""
+        if settled_ms is None:
+            settled_ms = before_ms
         with self._writing():
             count = self._rows.prune(old)
-            self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms)
+            self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms, settled_ms)
         return count
 
     def narrow(self, complete: Collection[tuple[Source, BucketId]]) -> None:

@@ -23,7 +23,7 @@ from itertools import chain
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence import pruning
-from skidway.audit.evidence.evidence import agent_of, agents_in, hear, sender_key
+from skidway.audit.evidence.evidence import agent_named, agent_of, agents_in, hear, sender_key
 from skidway.audit.evidence.hearing import (
     Heard,
     Hearings,
@@ -192,17 +192,22 @@ class Rows:
             self._tallies.forget(key)
         return len(deleted)
 
-    def settle(self, after: int, count: int, before_ms: int) -> int | None:
-        """For the next `count` senders, deletes the digests and seals of messages before this time,
-        and all older notes. after: the id of the last sender that was handled. Returns the id of
-        the last sender that is handled now; None if there are no further senders."""
+    def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
+        """For the next `count` senders, settles messages before `settled_ms`, and deletes the seals
+        and notes of messages before `before_ms`. after: the id of the last sender that was handled.
+        Returns the id of the last sender that is handled now; None if there are no further
+        senders."""
         rows = self._connection.execute(
-            "SELECT id, tier, producer, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
         ).fetchall()
-        known = [(sender, first) for sender, _, _, first in rows if first is not None]
-        self._numbers.settle(known, before_ms)
-        agents = [producer for _, tier, producer, _ in rows if tier == Tier.AGENT.value]
+        known = [(sender, first) for sender, *_, first in rows if first is not None]
+        epochs = {sender: x for sender, tier, *x, _ in rows if tier == Tier.AGENT.value}
+        for block, sender in self._numbers.settle(known, settled_ms):
+            if sender in epochs and not pruning.is_special(self._connection, epochs[sender][0]):
+                producer, epoch = epochs[sender]
+                self._seals.thin(agent_named(producer), epoch, block)
+        agents = [producer for producer, _ in epochs.values()]
         pruning.delete_seals(self._connection, agents, before_ms)
         self._connection.execute("DELETE FROM notes WHERE time < ?", (before_ms,))
         return rows[-1][0] if len(rows) == count else None

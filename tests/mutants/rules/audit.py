@@ -283,6 +283,26 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "of settled messages, the first seal of a block is kept instead of the last",
+        "audit/evidence/seal_blocks.py",
+        "        return Block.of([self.last])\n",
+        "        return Block.of([*unpack(self.last.number // BLOCK, self.packed)][:1])\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_of_settled_messages_the_last_seal_of_each_block_is_kept",
+        ),
+    ),
+    Mutant(
+        "seals that a loss needs are deleted when their messages are settled",
+        "audit/evidence/ledger_rows.py",
+        "if sender in epochs and not pruning.is_special(self._connection, epochs[sender][0]):\n",
+        "if sender in epochs:\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_of_settled_messages_the_last_seal_of_each_block_is_kept",
+        ),
+    ),
+    Mutant(
         "a message with a settled number is always a repetition",
         "audit/evidence/number_rows.py",
         'digest if time_ms <= settled.newest else b""',
