@@ -28,7 +28,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.audit_fleet import FAULTY, MINUTE_MS, SECOND_MS, START_MS, Second, seconds_of
+from bench.audit_fleet import (
+    FAULTY,
+    MINUTE_MS,
+    SECOND_MS,
+    START_MS,
+    Second,
+    default_s,
+    seconds_of,
+)
+from skidway.agent.settings import AgentSettings
 from skidway.audit.collector.collector import (
     JUDGE_EVERY_S,
     JUDGE_SHARE,
@@ -67,6 +76,16 @@ PAGES = {
     "&until=2026-01-01T00:02:00Z",
 }
 STEADY_MINUTES = 4
+SENDS = ("audit.interval.ms", "seal.interval.ms")
+"""The settings that say how often an agent sends counts and seals."""
+
+RECENT = ("numbers", "seals")
+"""These tables have the digests and seals of each message. Two days later, only one seal of 64
+messages is left."""
+
+KEPT_SEAL_BYTES = 40
+"""What that seal takes in the store, with its key."""
+
 ASKED = 3
 SLOW_S = 2.0
 """The bench asks for each page ASKED times and reports the median. It asks only once for a page
@@ -166,7 +185,7 @@ class Collector:
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
         self._editions.publish(self._step)
-        self.store.ledger.narrow(self._judge.take_complete())
+        self.store.ledger.narrow(self._judge.take_balanced())
         taken = time.process_time() - began
         self.judging.append(taken)
         self._judge_at = self._second + max(JUDGE_EVERY_S, JUDGE_SHARE * taken)
@@ -239,6 +258,7 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
         taking, judging = sum(store.taking[mark[0] :]) / past, sum(each.judging[mark[1] :]) / past
         sizes = store.sizes_mb()
         grown = {name: (size - sizes_mb.get(name, 0.0)) / grows for name, size in sizes.items()}
+        recent = sum(grown[name] for name in RECENT)
         return {
             "taking": taking,
             "count": 1e6 * taking * past / (each.counts - mark[2]),
@@ -247,7 +267,8 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
             "delay": each.longest_delay(),
             "memory": memory,
             "store": sum(grown.values()),
-            "day": sum(grown.values()) * 1_440 / 1_000,
+            "recent": recent,
+            "day": (sum(grown.values()) - recent) * 1_440 / 1_000 + _kept_gb(hosts),
             **dict(each.pages()),
             "memory_pages": _memory_mb(),
             "grown": {name: round(size, 3) for name, size in grown.items() if size > 0.001},
@@ -293,6 +314,12 @@ def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
         finally:
             process.stdout.close()
             process.wait()
+
+
+def _kept_gb(hosts: int) -> float:
+    """What the seals of a day that are kept take, in GB."""
+    messages = sum(86_400 / default_s(AgentSettings, key) for key in SENDS)
+    return hosts * messages / 64 * KEPT_SEAL_BYTES / 1e9
 
 
 def _memory_mb() -> float:

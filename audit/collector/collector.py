@@ -248,7 +248,7 @@ class _Loop:
         self._tell_clocks(step.clocks)
         if self._editions is not None:
             self._editions.publish(step)
-        self._ledger.narrow(self._judging.take_complete())
+        self._ledger.narrow(self._judging.take_balanced())
         taken_s = self._clock.monotonic() - began
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
 

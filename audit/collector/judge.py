@@ -78,7 +78,7 @@ class Judge:
         self._may_note = may_note
         self._is_whole = self._is_counted = False
         self._steps = 0
-        self._complete: list[tuple[Source, BucketId]] = []
+        self._balanced: list[tuple[Source, BucketId]] = []
         self._topics: dict[Source, TopicBuckets] = {}
         self._counted: dict[Source, set[BucketId]] = {}
         self._blocks: dict[int, Standing] = {}
@@ -93,16 +93,17 @@ class Judge:
         thread may read this property."""
         return self._blocks
 
-    def take_complete(self) -> list[tuple[Source, BucketId]]:
-        """The buckets that the last step found complete and whose checksums are not narrow. The
-        caller may make their checksums narrow before it takes further messages."""
-        found, self._complete = self._complete, []
+    def take_balanced(self) -> list[tuple[Source, BucketId]]:
+        """The buckets that the last step found complete, or nearly so (BucketColumns.is_balanced),
+        and whose checksums are not narrow. The caller may make their checksums narrow before it
+        takes further messages."""
+        found, self._balanced = self._balanced, []
         return found
 
     def step(self) -> Standing:
         """Judges the buckets whose verdicts may have changed. Returns the standing of all
         buckets."""
-        self._complete = []
+        self._balanced = []
         if self._ledger.rebuilding:
             return self._forget_everything()
         changed = self._take_changes()
@@ -177,18 +178,20 @@ class Judge:
         for look, place in _ordered(looks, is_noting=is_noting, is_fair=is_fair):
             verdict = self._verdict(look, place)
             look.topic.put(place, verdict, look.dependence, is_noted=is_noting)
-            self._note_complete(look, verdict)
+            self._note_balanced(look, verdict)
             look.forget(verdict)
             yield verdict
             if self._clock.monotonic() - began > STEP_S:
                 return
 
-    def _note_complete(self, look: _Look, verdict: BucketVerdict) -> None:
+    def _note_balanced(self, look: _Look, verdict: BucketVerdict) -> None:
         key = verdict.bucket, verdict.bucket_ms
         tallies = look.judgement.facts.topic.tallies.get(key)
-        is_wide = isinstance(tallies, BucketTallies) and not tallies.columns.is_narrow
-        if is_wide and verdict.due and verdict.status is Status.COMPLETE:
-            self._complete.append((look.source, key))
+        if not isinstance(tallies, BucketTallies) or tallies.columns.is_narrow or not verdict.due:
+            return
+        columns = look.judgement.columns_of(key)
+        if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):
+            self._balanced.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
         """Judges, and notes the verdicts. now_ms: the audit's time; None if nothing is noted. A

@@ -132,12 +132,13 @@ class Ledger:
             self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms, settled_ms)
         return count
 
-    def narrow(self, complete: Collection[tuple[Source, BucketId]]) -> None:
-        """Makes the checksums of these complete buckets narrow, so that they take less space. The
-        writer calls this after it judged the buckets, and before it takes further messages."""
-        if complete:
+    def narrow(self, balanced: Collection[tuple[Source, BucketId]]) -> None:
+        """Makes the checksums of these buckets narrow, so that they take less space. The writer
+        calls this after it judged the buckets, and before it takes further messages. It gives only
+        buckets in which the whole checksums agreed."""
+        if balanced:
             with self._writing():
-                self._rows.narrow(complete)
+                self._rows.narrow(balanced)
 
     @property
     def settled(self) -> int:

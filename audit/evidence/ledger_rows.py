@@ -176,7 +176,7 @@ class Rows:
         return self._tallies.of((self.source_id(source), bucket, bucket_ms))
 
     def narrow(self, buckets: Iterable[tuple[Source, BucketId]]) -> None:
-        """Makes the checksums of these complete buckets narrow."""
+        """Makes the checksums of these buckets narrow."""
         for source, bucket in buckets:
             self._tallies.narrow((self.source_id(source), *bucket))
 

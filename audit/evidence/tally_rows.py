@@ -96,8 +96,7 @@ class TallyRows:
         self._connection.executemany(_FILTERED, _filtered_rows(told))
 
     def narrow(self, key: _Key) -> None:
-        """Makes the checksums of a bucket narrow (see module checksum), unless they are. The bucket
-        must be complete, because then all checksums of its places were equal."""
+        """Makes the checksums of a bucket narrow (see module checksum), unless they are."""
         known = self.of(key)
         if known is not None and not known.is_narrow:
             self._write_columns(key, known.narrowed())

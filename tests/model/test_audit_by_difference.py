@@ -52,13 +52,13 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
             assert found.topics == whole.topics, f"seed {seed}, step {number}"
             assert found == whole, f"seed {seed}, step {number}"
             everything += sum(found.by_status.values())
-            fleet.ledger.narrow(judge.take_complete())
+            fleet.ledger.narrow(judge.take_balanced())
         stepped += sum(noted)
     assert stepped < everything / 2
 
 
 class _TwoLedgers(AuditFleet):
-    """The fleet, with a second ledger that takes the same messages. The checksums of complete
+    """The fleet, with a second ledger that takes the same messages. The checksums of some
     buckets become narrow in the first ledger only. narrowed: how often."""
 
     def __init__(self, seed: int) -> None:
@@ -84,7 +84,7 @@ class _TwoLedgers(AuditFleet):
 @promise("6 complete")
 @promise("6 checksum")
 def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
-    """Whenever the checksums of a complete bucket become narrow, and whatever is counted later, the
+    """Whenever the checksums of a bucket become narrow, and whatever is counted later, the
     verdicts, reasons, names of findings and acceptances stay those of a store in which no checksum
     is narrow."""
     narrowed = 0

@@ -54,7 +54,7 @@ class _Collector:
         values = [encode(x) for x in messages]
         self.ledger.take(values, {TopicPartition(*log): Position(end)})
         self.judge.step()
-        self.ledger.narrow(self.judge.take_complete())
+        self.ledger.narrow(self.judge.take_balanced())
 
     def rebuild(self, logs: dict[Log, list[Message]]) -> None:
         self.ledger.rebuild({TopicPartition(*log): len(logs[log]) for log in logs if logs[log]})

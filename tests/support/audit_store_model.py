@@ -12,7 +12,6 @@ from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.evidence.tallies import BucketTallies
 from skidway.audit.judgement.completeness import is_good
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import TOPIC, Certainty, Delta, Loss, Tier
 from skidway.kafka.source import Source
@@ -150,13 +149,8 @@ class StoredFleet(AuditFleet):
 
 
 def narrow_some(fleet: AuditFleet, ledger: Ledger) -> int:
-    """Makes the checksums of some complete buckets narrow. Returns how many."""
-    found = verdicts(ledger.evidence(), fleet.policy, fleet.clock.time_ms())
-    counted = ledger.buckets()
-    complete = [
-        (x.source, (x.bucket, x.bucket_ms)) for x in found if x.status is Status.COMPLETE and x.due
-    ]
-    complete = [(source, key) for source, key in complete if key in counted.get(source, ())]
-    chosen = [each for each in complete if fleet.random.random() < 0.7]
+    """Makes the checksums of some buckets narrow. Returns of how many."""
+    counted = [(x, key) for x, keys in ledger.buckets().items() for key in sorted(keys)]
+    chosen = [each for each in counted if fleet.random.random() < 0.3]
     ledger.narrow(chosen)
     return len(chosen)

@@ -2621,7 +2621,7 @@ MUTANTS = (
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_adding_to_known_tallies_is_adding_up_all",
-            f"{_JUDGE}test_only_complete_buckets_get_narrow_checksums",
+            f"{_JUDGE}test_only_balanced_buckets_get_narrow_checksums",
         ),
     ),
     Mutant(
@@ -2637,9 +2637,16 @@ MUTANTS = (
     Mutant(
         "checksums become narrow before they were equal",
         "audit/collector/judge.py",
-        "if is_wide and verdict.due and verdict.status is Status.COMPLETE:\n",
-        "if is_wide and verdict.due:\n",
-        (f"{_JUDGE}test_only_complete_buckets_get_narrow_checksums",),
+        "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",
+        "if verdict.due:\n",
+        (f"{_JUDGE}test_only_balanced_buckets_get_narrow_checksums",),
+    ),
+    Mutant(
+        "a checksum becomes narrow although only the checksums of a host differ",
+        "audit/judgement/bucket_columns.py",
+        "            equal[(each[:2] == first[:2]).all(axis=0) & (each[2] != first[2])].all()\n",
+        "            equal[(each[:3] == first[:3]).all(axis=0)].all()\n",
+        (f"{_JUDGE}test_few_hosts_with_faults_do_not_keep_checksums_wide",),
     ),
     Mutant(
         "an acceptance no longer covers a finding when checksums are narrow",
