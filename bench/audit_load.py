@@ -83,7 +83,7 @@ RECENT = ("numbers", "seals")
 """These tables have the digests and seals of each message. Two days later, only one seal of 64
 messages is left."""
 
-KEPT_SEAL_BYTES = 40
+KEPT_SEAL_BYTES = 43
 """What that seal takes in the store, with its key."""
 
 ASKED = 3

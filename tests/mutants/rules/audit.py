@@ -2602,8 +2602,8 @@ MUTANTS = (
     Mutant(
         "a bucket in memory holds the transaction in which it came",
         "audit/evidence/tally_rows.py",
-        "np.take(tallies, order[begin:end], axis=1)",
-        "tallies[:, order][:, begin:end]",
+        "np.take(table, order[begin:end], axis=1)",
+        "table[:, order][:, begin:end]",
         ("tests/unit/audit/evidence/test_tally_rows.py::test_what_stays_in_memory_is_bounded",),
     ),
     Mutant(
