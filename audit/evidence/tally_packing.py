@@ -10,9 +10,11 @@ narrow checksums, only the 24 bits that are not 0 are stored.
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; the
 numbers of agents and of tallies, and whether the checksums are narrow; how many tallies each agent
 has; the first tallies, column by column; the others, column by column, without the agents. Each of
-these parts has a byte with the width of its numbers, four bytes with its length, and the numbers,
-compressed with zstd: first the lowest bytes of all numbers, then the next bytes, and so on, because
-the highest bytes are mostly equal. The length is 0 if all numbers are 0.
+these parts has a byte with the width of its numbers, a byte with their form, four bytes with its
+length, and the numbers, compressed with zstd. In form 1, the lowest bytes of all numbers come
+first, then the next bytes, and so on, because the highest bytes are mostly equal. In form 0, one
+number comes after the other, which is smaller if few numbers are different. The length is 0 if all
+numbers are 0.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from skidway.errors import StateRefused
 
 _CRC_BYTES: Final = 4
 _HEAD: Final = struct.Struct("<II?")
-_PART: Final = struct.Struct("<BI")
+_PART: Final = struct.Struct("<B?I")
 _WIDTHS: Final = (1, 2, 4, 8)
 _COLUMNS: Final = LINKS + 1
 _ASCENDING: Final = (AGENT, SENDER, FIRST)
@@ -50,6 +52,7 @@ _ASCENDING: Final = (AGENT, SENDER, FIRST)
 agent's."""
 
 _LEVEL: Final = 1
+_FINAL_LEVEL: Final = 9
 
 _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
@@ -73,7 +76,7 @@ def pack(tallies: TallyColumns, numbers: AgentNumbers) -> bytes:
     lengths = np.diff(places, append=found.shape[1])
     parts = [lengths, *firsts, *others[SENDER:]]
     head = _HEAD.pack(len(places), found.shape[1], tallies.is_narrow)
-    packed = head + b"".join(map(_packed, parts))
+    packed = head + b"".join(_packed(part, is_final=tallies.is_narrow) for part in parts)
     return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
 
 
@@ -128,25 +131,33 @@ def _sums(differences: Int64s, senders: Int64s) -> Int64s:
     return found
 
 
-def _packed(part: Int64s) -> bytes:
+def _packed(part: Int64s, *, is_final: bool) -> bytes:
+    """is_final: whether the bucket will hardly change any more, so that a search for the smallest
+    form is worth its time."""
     least, most = int(part.min(initial=0)), int(part.max(initial=0))
     width = next(x for x in _WIDTHS if -(1 << 8 * x - 1) <= least and most < 1 << 8 * x - 1)
     if not least and not most:
-        return _PART.pack(width, 0)
-    by_number = part.astype(f"<i{width}").view(np.uint8).reshape(-1, width)
-    data = bytes(cramjam.zstd.compress(by_number.T.tobytes(), _LEVEL))
-    return _PART.pack(width, len(data)) + data
+        return _PART.pack(width, True, 0)
+    numbers = part.astype(f"<i{width}")
+    by_byte = numbers.view(np.uint8).reshape(-1, width).T.tobytes()
+    data, level = {True: by_byte}, _LEVEL
+    if is_final:
+        data, level = {True: by_byte, False: numbers.tobytes()}, _FINAL_LEVEL
+    packed = {form: bytes(cramjam.zstd.compress(x, level)) for form, x in data.items()}
+    form = min(packed, key=lambda x: len(packed[x]))
+    return _PART.pack(width, form, len(packed[form])) + packed[form]
 
 
 def _parts(packed: bytes, sizes: list[int]) -> Iterator[Int64s]:
     at = _HEAD.size
     for size in sizes:
-        width, length = _PART.unpack_from(packed, at)
+        width, is_by_byte, length = _PART.unpack_from(packed, at)
         at += _PART.size
         if not length:
             yield np.zeros(size, np.int64)
             continue
         data = bytes(cramjam.zstd.decompress(packed[at : at + length]))
         at += length
-        by_byte = np.frombuffer(data, np.uint8).reshape(width, size)
-        yield np.ascontiguousarray(by_byte.T).view(f"<i{width}")[:, 0].astype(np.int64)
+        if is_by_byte:
+            data = np.frombuffer(data, np.uint8).reshape(width, size).T.tobytes()
+        yield np.frombuffer(data, f"<i{width}").astype(np.int64)
