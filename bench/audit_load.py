@@ -178,9 +178,10 @@ class Collector:
         if self.store.wait(said) or self._second >= self._take_at:
             self._take_at = self._second + min(TAKE_SHARE * self.store.take(), REFRESH_S)
         if self._second >= self._judge_at:
-            self._judge_buckets()
+            self.judge_buckets()
 
-    def _judge_buckets(self) -> None:
+    def judge_buckets(self) -> None:
+        """Judges, and packs the buckets that were found balanced."""
         began = time.process_time()
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
@@ -240,7 +241,8 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
     """Runs the simulation and returns its figures. CPU times and the growth of the store are means
     for a minute. The first minute is left out, unless it is the only one. The growth of the store
     is measured only after STEADY_MINUTES, if the simulation is longer: from then on, in each minute
-    a bucket of each topic begins, and an older bucket is packed for good."""
+    a bucket of each topic begins, and an older bucket becomes due and is packed. Before each of the
+    two measurements, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):
@@ -251,11 +253,13 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
         grows = past
         for minute in range(past):
             if minute == STEADY_MINUTES - 1:
+                each.judge_buckets()
                 sizes_mb, grows = store.sizes_mb(), past - minute
             for _ in range(60):
                 each.pass_second(next(said))
         memory = _memory_mb()
         taking, judging = sum(store.taking[mark[0] :]) / past, sum(each.judging[mark[1] :]) / past
+        each.judge_buckets()
         sizes = store.sizes_mb()
         grown = {name: (size - sizes_mb.get(name, 0.0)) / grows for name, size in sizes.items()}
         recent = sum(grown[name] for name in RECENT)

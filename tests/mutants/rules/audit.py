@@ -2600,13 +2600,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "a bucket in memory holds the transaction in which it came",
-        "audit/evidence/tally_rows.py",
-        "np.take(table, order[begin:end], axis=1)",
-        "table[:, order][:, begin:end]",
-        ("tests/unit/audit/evidence/test_tally_rows.py::test_what_stays_in_memory_is_bounded",),
-    ),
-    Mutant(
         "damage of a bucket's counts is not noticed",
         "audit/evidence/tally_packing.py",
         '    if not packed or zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum:\n',
