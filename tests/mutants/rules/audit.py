@@ -1997,7 +1997,7 @@ MUTANTS = (
     Mutant(
         "an acceptance of a place that counted nothing covers what comes later",
         "audit/judgement/reasons.py",
-        'return f"{words} ({counted.count}, {counted.checksum})"',
+        'return f"{words} ({counted.count}, {brief(counted.checksum)})"',
         "return words",
         (
             "tests/unit/audit/topic/test_decisions.py::"
@@ -2686,8 +2686,8 @@ MUTANTS = (
     Mutant(
         "the counts of a transaction belong to the first sources that it names",
         "audit/evidence/tally_rows.py",
-        "sources[counts[_SOURCE] + np.repeat(begins, lengths)]",
-        "sources[counts[_SOURCE]]",
+        "sources[table[_SOURCE] + np.repeat(begins, lengths)]",
+        "sources[table[_SOURCE]]",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_each_count_goes_to_its_topic_and_agent",
