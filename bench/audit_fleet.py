@@ -131,9 +131,9 @@ class Fleet:
         self._names = names_of(self.sources)
         partitions = np.repeat(np.arange(topics), 2)
         self._offsets = np.array([partitions, np.arange(2 * topics) % 2, 0 * partitions])
-        self._delta_s = _default_s(AgentSettings, "audit.interval.ms")
-        self._seal_s = _default_s(AgentSettings, "seal.interval.ms")
-        self._counter_s = _default_s(CounterSettings, "commit.interval.ms")
+        self._delta_s = default_s(AgentSettings, "audit.interval.ms")
+        self._seal_s = default_s(AgentSettings, "seal.interval.ms")
+        self._counter_s = default_s(CounterSettings, "commit.interval.ms")
 
     @property
     def time_ms(self) -> int:
@@ -253,8 +253,8 @@ def _kind(host: int, faulty: int) -> int:
     return {0: _SILENT, 1: _LATE, 2: _SHORT}.get(host % every, _GOOD)
 
 
-def _default_s(settings: type[Any], key: str) -> int:
-    """The default of a setting that is an interval, in whole seconds, at least one."""
+def default_s(settings: type[Any], key: str) -> int:
+    """The default of an interval in whole seconds, at least one."""
     (found,) = (x.default for x in documented(settings) if x.key == key)
     return max(int(found) // SECOND_MS, 1)
 

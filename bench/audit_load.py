@@ -28,7 +28,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.audit_fleet import FAULTY, MINUTE_MS, SECOND_MS, START_MS, Second, seconds_of
+from bench.audit_fleet import (
+    FAULTY,
+    MINUTE_MS,
+    SECOND_MS,
+    START_MS,
+    Second,
+    default_s,
+    seconds_of,
+)
+from skidway.agent.settings import AgentSettings
 from skidway.audit.collector.collector import (
     JUDGE_EVERY_S,
     JUDGE_SHARE,
@@ -66,6 +75,17 @@ PAGES = {
     "/complete.json": "/complete.json?topic=dc1.service-0&since=2026-01-01T00:00:00Z"
     "&until=2026-01-01T00:02:00Z",
 }
+STEADY_MINUTES = 4
+SENDS = ("audit.interval.ms", "seal.interval.ms")
+"""The settings that say how often an agent sends counts and seals."""
+
+RECENT = ("numbers", "seals")
+"""These tables have the digests and seals of each message. Two days later, only one seal of 64
+messages is left."""
+
+KEPT_SEAL_BYTES = 43
+"""What that seal takes in the store, with its key."""
+
 ASKED = 3
 SLOW_S = 2.0
 """The bench asks for each page ASKED times and reports the median. It asks only once for a page
@@ -163,13 +183,15 @@ class Collector:
         if self.store.wait(said) or self._second >= self._take_at:
             self._take_at = self._second + min(TAKE_SHARE * self.store.take(), REFRESH_S)
         if self._second >= self._judge_at:
-            self._judge_buckets()
+            self.judge_buckets()
 
-    def _judge_buckets(self) -> None:
+    def judge_buckets(self) -> None:
+        """Judges, and packs the buckets that were found balanced."""
         began = time.process_time()
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
         self._editions.publish(self._step)
+        self.store.ledger.narrow(self._judge.take_balanced())
         taken = time.process_time() - began
         self.judging.append(taken)
         self._judge_at = self._second + max(JUDGE_EVERY_S, JUDGE_SHARE * taken)
@@ -222,21 +244,31 @@ class Collector:
 
 
 def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """Runs the simulation and returns its figures. CPU times and the growth of the store are
-    averages per minute. The first minute does not count, unless it is the only minute."""
+    """Runs the simulation and returns its figures. CPU times and the growth of the store are means
+    for a minute. The first minute is left out, unless it is the only one. The growth of the store
+    is measured only after STEADY_MINUTES, if the simulation is longer: from then on, in each minute
+    a bucket of each topic begins, and an older bucket becomes due and is packed. Before each of the
+    two measurements, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):
             each.pass_second(next(said))
         store = each.store
-        mark = len(store.taking), len(each.judging), each.counts, store.sizes_mb()
-        past = max(minutes - 1, 1)
-        for _ in range(60 * past):
-            each.pass_second(next(said))
+        mark = len(store.taking), len(each.judging), each.counts
+        sizes_mb, past = store.sizes_mb(), max(minutes - 1, 1)
+        grows = past
+        for minute in range(past):
+            if minute == STEADY_MINUTES - 1:
+                each.judge_buckets()
+                sizes_mb, grows = store.sizes_mb(), past - minute
+            for _ in range(60):
+                each.pass_second(next(said))
         memory = _memory_mb()
         taking, judging = sum(store.taking[mark[0] :]) / past, sum(each.judging[mark[1] :]) / past
+        each.judge_buckets()
         sizes = store.sizes_mb()
-        grown = {name: (size - mark[3].get(name, 0.0)) / past for name, size in sizes.items()}
+        grown = {name: (size - sizes_mb.get(name, 0.0)) / grows for name, size in sizes.items()}
+        recent = sum(grown[name] for name in RECENT)
         return {
             "taking": taking,
             "count": 1e6 * taking * past / (each.counts - mark[2]),
@@ -245,11 +277,12 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
             "delay": each.longest_delay(),
             "memory": memory,
             "store": sum(grown.values()),
-            "day": sum(grown.values()) * 1_440 / 1_000,
+            "recent": recent,
+            "day": (sum(grown.values()) - recent) * 1_440 / 1_000 + _kept_gb(hosts),
             **dict(each.pages()),
             "memory_pages": _memory_mb(),
             "grown": {name: round(size, 3) for name, size in grown.items() if size > 0.001},
-            "first": {name: round(size, 3) for name, size in mark[3].items() if size > 0.1},
+            "first": {name: round(size, 3) for name, size in sizes_mb.items() if size > 0.1},
         }
 
 
@@ -291,6 +324,12 @@ def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
         finally:
             process.stdout.close()
             process.wait()
+
+
+def _kept_gb(hosts: int) -> float:
+    """What the seals of a day that are kept take, in GB."""
+    messages = sum(86_400 / default_s(AgentSettings, key) for key in SENDS)
+    return hosts * messages / 64 * KEPT_SEAL_BYTES / 1e9
 
 
 def _memory_mb() -> float:

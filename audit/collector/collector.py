@@ -225,7 +225,9 @@ class _Loop:
         ):
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
-        metrics.tell_pruned(self._ledger.prune(self._old.take(), self._old.before_ms))
+        found = self._old.take()
+        pruned = self._ledger.prune(found, self._old.before_ms, self._old.settled_ms)
+        metrics.tell_pruned(pruned)
 
     def _examine(self) -> None:
         self._expected.look()
@@ -273,6 +275,7 @@ class _Loop:
         self._tell_clocks(step.clocks)
         if self._editions is not None:
             self._editions.publish(step)
+        self._ledger.narrow(self._judging.take_balanced())
         taken_s = self._clock.monotonic() - began
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
 

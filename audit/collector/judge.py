@@ -23,7 +23,7 @@ from skidway.audit.collector.topic_buckets import TopicBuckets
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.evidence.tallies import BucketId
+from skidway.audit.evidence.tallies import BucketId, BucketTallies
 from skidway.audit.judgement.agent_columns import FleetColumns
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.dependence import Dependence
@@ -38,7 +38,7 @@ from skidway.audit.judgement.standing import (
     with_notes,
 )
 from skidway.audit.judgement.topic_judgement import TopicJudgement
-from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.clock import Clock
 from skidway.kafka.source import Source
 
@@ -81,6 +81,7 @@ class Judge:
         self._may_note = may_note
         self._is_whole = self._is_counted = False
         self._steps = 0
+        self._balanced: list[tuple[Source, BucketId]] = []
         self._topics: dict[Source, TopicBuckets] = {}
         self._counted: dict[Source, set[BucketId]] = {}
         self._blocks: dict[int, Standing] = {}
@@ -95,9 +96,17 @@ class Judge:
         thread may read this property."""
         return self._blocks
 
+    def take_balanced(self) -> list[tuple[Source, BucketId]]:
+        """The buckets that the last step found complete, or nearly so (BucketColumns.is_balanced),
+        and whose checksums are not narrow. The caller may make their checksums narrow before it
+        takes further messages."""
+        found, self._balanced = self._balanced, []
+        return found
+
     def step(self) -> Standing:
         """Judges the buckets whose verdicts may have changed. Returns the standing of all
         buckets."""
+        self._balanced = []
         if self._ledger.rebuilding:
             return self._forget_everything()
         changed = self._take_changes()
@@ -176,10 +185,20 @@ class Judge:
         for look, place in _ordered(looks, is_noting=is_noting, is_fair=is_fair):
             verdict = self._verdict(look, place)
             look.topic.put(place, verdict, look.dependence, is_noted=is_noting)
+            self._note_balanced(look, verdict)
             look.forget(verdict)
             yield verdict
             if self._clock.monotonic() - began > STEP_S:
                 return
+
+    def _note_balanced(self, look: _Look, verdict: BucketVerdict) -> None:
+        key = verdict.bucket, verdict.bucket_ms
+        tallies = look.judgement.facts.topic.tallies.get(key)
+        if not isinstance(tallies, BucketTallies) or tallies.columns.is_narrow or not verdict.due:
+            return
+        columns = look.judgement.columns_of(key)
+        if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):
+            self._balanced.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
         """Iterates over `judged`, which judges one bucket at each step and yields its verdict, and

@@ -35,6 +35,9 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError
 
 DAY_MS = 86_400_000
+SETTLED_AFTER_MS = 2 * DAY_MS
+"""Messages are settled when they are so old."""
+
 DELETED_MAX = 20
 """The collecting thread deletes at most this many buckets at a time."""
 
@@ -59,9 +62,10 @@ _log = log.get(__name__)
 
 
 class OldBuckets:
-    """The old buckets that were found and wait for their deletion. One thread calls `look`, and
-    owns the connection `ledger`. Another thread calls `take`. before_ms: buckets that end before
-    this time are old; None until the time is known. stopping: is set when the program ends."""
+    """One thread calls `look`, and owns the connection `ledger`. Another thread calls `take`.
+    before_ms: buckets that end before this time are old; None as long as the time is not known.
+    settled_ms: the digests and most seals of messages before this time can be deleted.
+    stopping: is set when the program ends."""
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class OldBuckets:
         self._again_at = clock.monotonic() + AGAIN_S
         self._clock_at = clock.monotonic() + CLOCK_S
         self.before_ms: int | None = None
+        self.settled_ms: int | None = None
 
     def take(self) -> list[OldBucket]:
         """Buckets to delete; at most DELETED_MAX of them."""
@@ -100,7 +105,8 @@ class OldBuckets:
             self._after, self._again_at = FOREVER[0], now + AGAIN_S
         if now >= self._clock_at and not self._ledger.rebuilding:
             self._clock_at = now + CLOCK_S
-            self.before_ms = self._before_ms()
+            now_ms = self._now_ms()
+            self.before_ms, self.settled_ms = now_ms - self._keep_ms, now_ms - SETTLED_AFTER_MS
         if self.before_ms is None:
             return False
         start = self._ledger.next_bucket(self._after, self.before_ms)
@@ -111,14 +117,13 @@ class OldBuckets:
             self._put(each)
         return True
 
-    def _before_ms(self) -> int:
-        """Returns the time before which all buckets are old, both by the audit's clock and by the
-        senders' clocks. So no bucket is deleted only because the audit's clock is ahead.
-        """
+    def _now_ms(self) -> int:
+        """The time from which the age of buckets and messages is counted. The clocks of the senders
+        must agree, too, so that nothing is deleted only because the audit's clock is ahead."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])
-        return min(present, heard) - self._keep_ms
+        return min(present, heard)
 
     def _old(self, evidence: Evidence, before_ms: int) -> Iterator[OldBucket]:
         found = verdicts(evidence, self._policy(), self._clock.time_ms())

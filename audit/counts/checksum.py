@@ -10,6 +10,10 @@ the origin. All arithmetic is modulo 2^64:
              z ^= z >> 31
     h = 0;  for x in agent, file, first, length:  h = mix((h ^ x) + 0x9E3779B97F4A7C15)
 
+A checksum can be made *narrow*: it is multiplied by 2^40, modulo 2^64. Then only its low 24 bits
+still count. The sum of narrow checksums is the narrow checksum of the sum, so everything that
+compares sums of checksums works with narrow checksums too.
+
 The hash is part of the format of audit messages and manifests, so it must never change. Tests
 compare it with fixed values. The checksum detects faults, but not manipulation.
 """
@@ -27,8 +31,13 @@ _FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
+NARROW_BITS = 24
+"""How many low bits of a checksum a narrow checksum has."""
+
 _MODULUS = 1 << 64
 _SIGN = 1 << 63
+_NARROW_SHIFT = 64 - NARROW_BITS
+_NARROW_MASK = (1 << NARROW_BITS) - 1
 
 
 def record_hash(agent: Int64s, file: Int64s, first: Int64s, length: Int64s) -> UInt64s:
@@ -44,6 +53,19 @@ def total(hashes: UInt64s) -> int:
 def add(left: int, right: int) -> int:
     """The checksum of two disjoint sets together."""
     return signed(left + right)
+
+
+def narrow(checksum: int) -> int:
+    """The narrow form of a checksum."""
+    return signed(checksum << _NARROW_SHIFT)
+
+
+def brief(checksum: int) -> int:
+    """The low 24 bits of a checksum that may be narrow. So a text that contains them is the same
+    before and after the checksum was made narrow. The low bits of a narrow checksum are 0. Of other
+    checksums this is true for one of 16 million."""
+    low = checksum & _NARROW_MASK
+    return low or checksum >> _NARROW_SHIFT & _NARROW_MASK
 
 
 def signed(number: int) -> int:

@@ -9,6 +9,7 @@ keep both. The record counts under the origin file = partition, first = offset, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -75,6 +76,10 @@ class Sums:
             -self.repeats,
             tuple(Filtered(x.rule, -x.records, -x.bytes) for x in self.filtered),
         )
+
+    def narrowed(self) -> Sums:
+        """The same counts with a narrow checksum (see module checksum)."""
+        return replace(self, checksum=checksum.narrow(self.checksum))
 
 
 _NOTHING = Sums()

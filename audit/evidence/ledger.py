@@ -16,7 +16,7 @@ the topics again from the first unread message on, and stores the messages that 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -120,15 +120,25 @@ class Ledger:
                 ((tp.topic, tp.partition, at.next_offset) for tp, at in reached.items()),
             )
 
-    def prune(self, old: Iterable[OldBucket], before_ms: int) -> int:
-        """Deletes the given old buckets, except buckets whose counts have changed since they were
-        judged. For the next SENDERS_MAX senders, also deletes digests and seals of messages before
-        this time. Returns the number of deleted buckets.
-        """
+    def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
+        """Deletes those of the given old buckets whose counts have not changed since they were
+        judged. For the next SENDERS_MAX senders, also settles messages before `settled_ms` (by
+        default `before_ms`), and deletes seals of messages before `before_ms`. Returns the number
+        of deleted buckets."""
+        if settled_ms is None:
+            settled_ms = before_ms
         with self._writing():
             count = self._rows.prune(old)
-            self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms)
+            self._pruned = self._rows.settle(self._pruned or 0, SENDERS_MAX, before_ms, settled_ms)
         return count
+
+    def narrow(self, balanced: Collection[tuple[Source, BucketId]]) -> None:
+        """Makes the checksums of these buckets narrow, so that they take less space. The writer
+        calls this after it judged the buckets, and before it takes further messages. It gives only
+        buckets in which the whole checksums agreed."""
+        if balanced:
+            with self._writing():
+                self._rows.narrow(balanced)
 
     @property
     def settled(self) -> int:

@@ -23,7 +23,7 @@ from itertools import chain
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence import pruning
-from skidway.audit.evidence.evidence import agent_of, agents_in, hear, sender_key
+from skidway.audit.evidence.evidence import agent_named, agent_of, agents_in, hear, sender_key
 from skidway.audit.evidence.hearing import (
     Heard,
     Hearings,
@@ -40,7 +40,7 @@ from skidway.audit.evidence.pending_rows import PendingRows
 from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
-from skidway.audit.evidence.tallies import SenderKey, TallyColumns
+from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
 from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
@@ -177,6 +177,11 @@ class Rows:
         """The tallies of a bucket; None if there are none."""
         return self._tallies.of((self.source_id(source), bucket, bucket_ms))
 
+    def narrow(self, buckets: Iterable[tuple[Source, BucketId]]) -> None:
+        """Makes the checksums of these buckets narrow."""
+        for source, bucket in buckets:
+            self._tallies.narrow((self.source_id(source), *bucket))
+
     def source_id(self, source: Source) -> int:
         """The ledger's id of a topic that some message mentioned."""
         return self._sources.get(source) or self._source(source)
@@ -190,18 +195,22 @@ class Rows:
             self._tallies.forget(key)
         return len(deleted)
 
-    def settle(self, after: int, count: int, before_ms: int) -> int | None:
-        """For the next `count` senders, deletes the digests and seals of messages from before this
-        time. Also deletes all notes from before this time. after: the id of the last sender that
-        was handled. Returns the id of the last sender that is handled now; None if there are no
-        further senders."""
+    def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
+        """For the next `count` senders, settles messages before `settled_ms`, and deletes the seals
+        and notes of messages before `before_ms`. after: the id of the last sender that was handled.
+        Returns the id of the last sender that is handled now; None if there are no further
+        senders."""
         rows = self._connection.execute(
-            "SELECT id, tier, producer, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
         ).fetchall()
-        known = [(sender, first) for sender, _, _, first in rows if first is not None]
-        self._numbers.settle(known, before_ms)
-        agents = [producer for _, tier, producer, _ in rows if tier == Tier.AGENT.value]
+        known = [(sender, first) for sender, *_, first in rows if first is not None]
+        epochs = {sender: x for sender, tier, *x, _ in rows if tier == Tier.AGENT.value}
+        for block, sender in self._numbers.settle(known, settled_ms):
+            if sender in epochs and not pruning.is_special(self._connection, epochs[sender][0]):
+                producer, epoch = epochs[sender]
+                self._seals.thin(agent_named(producer), epoch, block)
+        agents = [producer for producer, _ in epochs.values()]
         pruning.delete_seals(self._connection, agents, before_ms)
         self._connection.execute("DELETE FROM notes WHERE time < ?", (before_ms,))
         return rows[-1][0] if len(rows) == count else None

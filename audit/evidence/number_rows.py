@@ -115,11 +115,11 @@ class NumberRows:
         while len(self._blocks) > KEPT_BLOCKS_MAX:
             del self._blocks[next(iter(self._blocks))]
 
-    def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> int:
+    def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
         """Settles blocks whose messages are all older than this time. senders: the ids of senders,
-        and their first numbers. Returns the number of blocks. Stops at a missing number, so that
-        the number stays missing."""
-        count = 0
+        and their first numbers. Returns the settled blocks. Stops at a missing number, so that the
+        number stays missing."""
+        settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))
             before = found
@@ -132,13 +132,13 @@ class NumberRows:
                 found = _Settled(found.below + BLOCK, max(found.newest, block.newest))
                 self._connection.execute("DELETE FROM numbers WHERE (block, sender) = (?, ?)", key)
                 self._blocks.pop(key, None)
-                count += 1
+                settled.append(key)
             if found != before:
                 self._settled[sender] = found
                 self._connection.execute(
                     "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", (sender, *found)
                 )
-        return count
+        return settled
 
 
 def first_missing(connection: sqlite3.Connection, sender: int, first: int) -> int:

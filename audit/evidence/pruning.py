@@ -4,13 +4,16 @@ The table `pruned` stores which buckets were deleted. A row stores this for 64 b
 If lines of a deleted bucket come later, the ledger counts them, but the bucket's other counts are
 gone. So the judgement does not compare these counts, and does not treat them as complete.
 
-The ledger keeps all seals of an agent that declared a loss, that had a clone (two different
-messages with one number), that has had several epochs, or that may have read what another agent of
-the same host had read. The reason is that verdicts need the agent's seals around these moments. For
-all other agents, the ledger deletes old blocks of seals, but never the newest block of an epoch. So
-if such an agent later declares a loss, the ledger still has its last seal before the loss. If
-another agent has read the same bytes, an older seal may be missing. In this case more buckets are
-in doubt, never fewer.
+When a block of messages of an agent is settled (see number_rows), the ledger also deletes all seals
+of the block but the last. So the last seal before a later loss is always there. A rule that needs
+a seal of an older moment finds one that is at most 64 messages away from it.
+
+The ledger keeps all seals of an agent that declared a loss, that had a clone, or that may have read
+what another agent had read, because verdicts need its seals around these moments. For all other
+agents, the ledger deletes old blocks of seals, but never the newest block of an epoch. So if such
+an agent later declares a loss, the ledger still has its last seal before the loss. If another agent
+has read the same bytes, an older seal may be missing. In this case more buckets are in doubt, never
+fewer.
 """
 
 from __future__ import annotations
@@ -96,11 +99,15 @@ def delete_seals(connection: sqlite3.Connection, producers: Sequence[str], befor
     """Deletes old blocks of seals of these agents. Returns the number of blocks."""
     count = 0
     for producer in producers:
-        agent = agent_named(producer)
-        (is_special,) = connection.execute(_SPECIAL, (agent, producer)).fetchone()
-        if not is_special:
-            count += connection.execute(_OLD_SEALS, (agent, before_ms)).rowcount
+        if not is_special(connection, producer):
+            count += connection.execute(_OLD_SEALS, (agent_named(producer), before_ms)).rowcount
     return count
+
+
+def is_special(connection: sqlite3.Connection, producer: str) -> bool:
+    """Whether verdicts may need all seals of this agent."""
+    row = connection.execute(_SPECIAL, (agent_named(producer), producer)).fetchone()
+    return bool(row[0])
 
 
 def pruned(connection: sqlite3.Connection, source: int, window: Window) -> Iterator[BucketId]:

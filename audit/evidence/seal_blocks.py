@@ -60,6 +60,10 @@ class Block(NamedTuple):
             return self._and(row)
         return Block.of([*unpack(row.number // BLOCK, self.packed), row])
 
+    def thinned(self) -> Block:
+        """The block with only its last seal."""
+        return Block.of([self.last])
+
     def _and(self, row: Row) -> Block:
         packed = self.packed + _bytes_of(row, self.last.sealed_until)
         until = row.sealed_until

@@ -29,6 +29,7 @@ ON CONFLICT DO UPDATE SET
     last = max(last, ?8)
 """
 
+_WRITE: Final = "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 KEPT_BLOCKS_MAX: Final = 40_000
 """At most this many blocks of seals, of about 300 bytes each, stay in memory between two
@@ -86,7 +87,7 @@ class SealRows:
             changed.add(place)
         blocks = ((place, self._blocks[place]) for place in sorted(changed))
         self._connection.executemany(
-            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?, ?)",
+            _WRITE,
             [(*place, x.least, x.newest, x.packed) for place, x in blocks],
         )
         while len(self._blocks) > KEPT_BLOCKS_MAX:
@@ -98,6 +99,17 @@ class SealRows:
         self._connection.executemany(
             _ENDS, ((*key, *first, *last) for key, (first, last) in ends.items())
         )
+
+    def thin(self, agent: int, epoch: int, block: int) -> None:
+        """Deletes all seals of a block but the last."""
+        rows = self._connection.execute(
+            "SELECT topics, packed FROM seals WHERE (agent, epoch, block) = (?, ?, ?)",
+            (agent, epoch, block),
+        ).fetchall()
+        for topics, packed in rows:
+            place, found = (agent, epoch, topics, block), Block.read(block, packed).thinned()
+            self._connection.execute(_WRITE, (*place, found.least, found.newest, found.packed))
+            self._blocks.pop(place, None)
 
     def _read(self, place: _Place) -> Block | None:
         found = self._connection.execute(

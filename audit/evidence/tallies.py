@@ -75,29 +75,40 @@ class Tally:
 class TallyColumns:
     """The tallies of one bucket, sorted by agent and sender; no two have the same agent and sender.
 
-    table: an array of shape (10, n); each of its columns is a tally.
+    table: an array of shape (10, n); each of its columns is a tally. is_narrow: whether all
+    checksums are narrow (see module checksum). If only one of two summands is narrow, the sum is.
     """
 
     table: Int64s
+    is_narrow: bool = False
 
     @classmethod
-    def summed(cls, table: Int64s) -> TallyColumns:
-        """Returns the tallies in this table, after adding up all those with the same agent and
-        sender. Sums wrap around at 64 bits."""
+    def summed(cls, table: Int64s, *, is_narrow: bool = False) -> TallyColumns:
+        """Adds up all tallies with the same agent and sender. Sums wrap around at 64 bits."""
         if table.shape[1] < 2:
-            return cls(table)
+            return cls(table, is_narrow)
         table = table[:, np.lexsort((table[SENDER], table[AGENT]))]
         changed = (np.diff(table[AGENT]) != 0) | (np.diff(table[SENDER]) != 0)
         if changed.all():
-            return cls(table)
+            return cls(table, is_narrow)
         begins = np.concatenate(([0], np.flatnonzero(changed) + 1))
         found = table[:, begins]
         found[_SUMS] = np.add.reduceat(table[_SUMS], begins, axis=1)
         found[FIRST] = np.minimum.reduceat(table[FIRST], begins)
         found[LAST] = np.maximum.reduceat(table[LAST], begins)
-        return cls(found)
+        return cls(found, is_narrow)
+
+    def narrowed(self) -> TallyColumns:
+        """The same tallies with narrow checksums."""
+        if self.is_narrow:
+            return self
+        found = self.table.copy()
+        found[CHECKSUM] <<= 64 - checksum.NARROW_BITS
+        return TallyColumns(found, is_narrow=True)
 
     def __add__(self, other: TallyColumns) -> TallyColumns:
+        if self.is_narrow != other.is_narrow:
+            return self.narrowed() + other.narrowed()
         places = self._places(other)
         if places is not None:
             found = self.table.copy()
@@ -105,8 +116,9 @@ class TallyColumns:
                 found[row, places] += other.table[row]
             found[FIRST, places] = np.minimum(found[FIRST, places], other.table[FIRST])
             found[LAST, places] = np.maximum(found[LAST, places], other.table[LAST])
-            return TallyColumns(found)
-        return TallyColumns.summed(np.concatenate((self.table, other.table), axis=1))
+            return TallyColumns(found, self.is_narrow)
+        table = np.concatenate((self.table, other.table), axis=1)
+        return TallyColumns.summed(table, is_narrow=self.is_narrow)
 
     def __len__(self) -> int:
         return int(self.table.shape[1])

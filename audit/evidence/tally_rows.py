@@ -37,6 +37,7 @@ KEPT_BUCKETS_MAX: Final = 20_000
 
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
 _PREVIOUS = COLUMNS.index("previous")
+_OF_DELTAS: Final = 3
 _SUMS = slice(COLUMNS.index("count"), COLUMNS.index("repeats") + 1)
 
 _FILTERED = """
@@ -90,10 +91,17 @@ class TallyRows:
         told, self._told = self._told, []
         if not told:
             return
-        keys, tallies = _rows_of(told)
-        for key, added in _by_bucket(keys, tallies):
-            self._write_bucket(key, TallyColumns.summed(added))
         self._connection.executemany(_FILTERED, _filtered_rows(told))
+        table = _table_of(told)
+        del told  # its counts are in the table, and take as much memory
+        for key, counts in _by_bucket(table):
+            self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)))
+
+    def narrow(self, key: _Key) -> None:
+        """Makes the checksums of a bucket narrow (see module checksum), unless they are."""
+        known = self.of(key)
+        if known is not None and not known.is_narrow:
+            self._write_columns(key, known.narrowed())
 
     def forget(self, key: _Key) -> None:
         """Forgets a bucket whose row was deleted."""
@@ -109,10 +117,14 @@ class TallyRows:
             "INSERT OR IGNORE INTO agents VALUES (?, ?)",
             ((key[0], agent) for agent in agents.tolist() if agent != NO_AGENT),
         )
+        self._write_columns(key, added)
+
+    def _write_columns(self, key: _Key, tallies: TallyColumns) -> None:
         self._connection.execute(
-            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)", (*key, pack(added, self._numbers))
+            "INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)",
+            (*key, pack(tallies, self._numbers)),
         )
-        self._keep(key, added)
+        self._keep(key, tallies)
 
     def of(self, key: _Key) -> TallyColumns | None:
         """The tallies of a bucket, as the last transaction left them; None if there are none."""
@@ -132,38 +144,44 @@ class TallyRows:
             self._kept_count -= len(dropped)
 
 
-def _rows_of(told: Sequence[_Told]) -> tuple[Int64s, Int64s]:
-    """Two arrays with a column for each of these counts: the key of its bucket, and its tally."""
-    counts = np.concatenate([x.counts.table for x in told], axis=1)
+def _table_of(told: Sequence[_Told]) -> Int64s:
+    """The columns of all counts, with the ledger's ids of sources, and three more rows: the number
+    of the delta, its sender, and whether it is believed (1, or 0 for a clone)."""
     lengths = [len(x.counts) for x in told]
+    table = np.empty((len(COLUMNS) + _OF_DELTAS, sum(lengths)), np.int64)
+    np.concatenate([x.counts.table for x in told], axis=1, out=table[: len(COLUMNS)])
     begins = np.cumsum([0, *(len(x.sources) for x in told[:-1])])
     sources = np.array([source for x in told for source in x.sources], np.int64)
-    keys = np.empty((3, counts.shape[1]), np.int64)
-    keys[0] = sources[counts[_SOURCE] + np.repeat(begins, lengths)]
-    keys[1], keys[2] = counts[_BUCKET], counts[_BUCKET_MS]
-    numbers = np.repeat(np.array([x.number for x in told], np.int64), lengths)
-    believed = np.repeat(np.array([not x.is_clone for x in told], np.int64), lengths)
+    table[_SOURCE] = sources[table[_SOURCE] + np.repeat(begins, lengths)]
+    of_deltas = [(x.number, x.sender, not x.is_clone) for x in told]
+    for row, column in enumerate(np.array(of_deltas, np.int64).T, start=len(COLUMNS)):
+        table[row] = np.repeat(column, lengths)
+    return table
+
+
+def _tallies_of(counts: Int64s) -> Int64s:
+    """An array with a tally for each of these counts."""
+    numbers, senders, believed = counts[len(COLUMNS) :]
     tallies = np.empty((LINKS + 1, counts.shape[1]), np.int64)
-    tallies[AGENT] = counts[COLUMNS.index("agent")]
-    tallies[SENDER] = np.repeat(np.array([x.sender for x in told], np.int64), lengths)
+    tallies[AGENT], tallies[SENDER] = counts[COLUMNS.index("agent")], senders
     tallies[COUNT : REPEATS + 1] = counts[_SUMS] * believed
     tallies[FIRST] = tallies[LAST] = numbers
     tallies[LINKS] = links_of_all(numbers, counts[_PREVIOUS]) * believed
-    return keys, tallies
+    return tallies
 
 
-def _by_bucket(keys: Int64s, tallies: Int64s) -> Iterator[tuple[_Key, Int64s]]:
-    """Yields the tallies of each bucket. Copies only the tallies of one bucket at a time, because a
-    transaction may have half a million tallies.
-    """
-    order = np.lexsort(keys[::-1])
+def _by_bucket(table: Int64s) -> Iterator[tuple[_Key, Int64s]]:
+    """The counts of each bucket. Copies those of one bucket after the other, because a transaction
+    may have half a million."""
+    order = np.lexsort((table[_BUCKET_MS], table[_BUCKET], table[_SOURCE]))
     changed = np.zeros(len(order) - 1, np.bool_)
-    for row in keys:
-        changed |= np.diff(row[order]) != 0
+    for row in (_SOURCE, _BUCKET, _BUCKET_MS):
+        changed |= np.diff(table[row, order]) != 0
     begins = [0, *(np.flatnonzero(changed) + 1).tolist(), len(order)]
     for begin, end in pairwise(begins):
-        source, bucket, bucket_ms = keys[:, order[begin]].tolist()
-        yield (source, bucket, bucket_ms), np.take(tallies, order[begin:end], axis=1)
+        counts = np.take(table, order[begin:end], axis=1)
+        source, bucket, bucket_ms = counts[[_SOURCE, _BUCKET, _BUCKET_MS], 0].tolist()
+        yield (source, bucket, bucket_ms), counts
 
 
 def _filtered_rows(told: Sequence[_Told]) -> Iterator[tuple[object, ...]]:

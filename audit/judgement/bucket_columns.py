@@ -49,6 +49,9 @@ from skidway.audit.topic.messages import Tier
 
 _SUMS: Final = slice(COUNT, REPEATS + 1)
 _CONTENT: Final = (COUNT, BYTES, CHECKSUM)
+UNBALANCED_ONE_IN: Final = 10
+"""A bucket is balanced although one of so many agents has different counts."""
+
 _GREAT: Final = 1 << 40
 """Greater counts than this are not added in columns, because their sums may not fit into 64
 bits."""
@@ -119,6 +122,21 @@ class BucketColumns:
     def has_records_without_origin(self) -> bool:
         """Whether the bucket has records that did not come from an agent."""
         return NO_AGENT in self._tallies
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the bucket is due, nearly all of its agents have sealed it, and the counts of
+        nearly all agents are equal in all places. The other agents' counts differ in the number of
+        records or bytes, and not only in the checksum."""
+        equal, unsealed = self._is_equal, self._lacks_seal[self._at[self._is_known]]
+        lacking = max(int((~equal).sum()), int(unsealed.sum()))
+        if self._is_young or not len(equal) or lacking * UNBALANCED_ONE_IN > len(equal):
+            return False
+        first, *others = (x for x in self._places.values() if x is not None)
+        return all(
+            equal[(each[:2] == first[:2]).all(axis=0) & (each[2] != first[2])].all()
+            for each in others
+        )
 
     def told(self) -> Iterator[Told]:
         """Yields each reason for which told agents are not complete."""

@@ -9,6 +9,7 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Any, NamedTuple
 
+from skidway.audit.counts.checksum import brief
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
@@ -39,14 +40,15 @@ def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
     """The name by which an acceptance (a person's decision about known findings) refers to a
     difference. If the difference changes later, it has another name, and the acceptance does not
     cover it."""
-    sums = (expected.count, expected.checksum, found.count, found.checksum)
+    checksums = brief(expected.checksum), brief(found.checksum)
+    sums = (expected.count, checksums[0], found.count, checksums[1])
     return f"{words} ({', '.join(map(str, sums))})"
 
 
 def name_of_lack(words: str, counted: Sums) -> str:
     """The name by which an acceptance refers to a lack of counts. If more records are lacking
     later, the lack has another name, and the acceptance does not cover it."""
-    return f"{words} ({counted.count}, {counted.checksum})"
+    return f"{words} ({counted.count}, {brief(counted.checksum)})"
 
 
 def of_place(place: Place) -> str:

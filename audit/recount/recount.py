@@ -32,7 +32,7 @@ from typing import IO
 
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.evidence.tallies import BucketId, SenderKey
+from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderKey
 from skidway.audit.output import Output, StoreFailed
 from skidway.audit.recount import committed_files, listing, manifests, row_files
 from skidway.audit.recount.faults import (
@@ -182,23 +182,25 @@ def compare(
     since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
     pairs, and all buckets that overlap an unjudged hour, to the next recount.
 
-    A bucket whose counts were deleted (setting `keep.days`) is not compared. If the rows equal the
-    counts of tier hdfs but the agents counted more, the loader has not loaded the missing records.
-    The recount does not report these records as a difference, because the verdict on the bucket
-    already covers them.
+    If the evidence has narrow checksums of a bucket, the rows' checksums are compared in this form,
+    too. A bucket whose counts were deleted (setting `keep.days`) is not compared. If the rows equal
+    the counts of tier hdfs but the agents counted more, the loader has not loaded the missing
+    records. The recount does not report these records as a difference, because the verdict on the
+    bucket already covers them.
     """
     source = result.committed.source
     if source is None:
         return []
+    rows = _narrowed(result.sums, evidence, source)
     loaded = _counted(evidence, source, Tier.HDFS, result.committed.producer)
     found: list[Difference] = []
     if Tier.HDFS in tiers:
-        found += _differences(source, Tier.HDFS, result.sums, loaded)
+        found += _differences(source, Tier.HDFS, rows, loaded)
     if Tier.AGENT in tiers:
         counted = _counted(evidence, source, Tier.AGENT, "")
         found += [
             each
-            for each in _differences(source, Tier.AGENT, result.sums, counted)
+            for each in _differences(source, Tier.AGENT, rows, counted)
             if not _is_unloaded(each, loaded)
         ]
     found = [each for each in found if (each.agent, each.bucket) not in since]
@@ -332,6 +334,21 @@ def _counted(
                 sums = sum((tallies[key].sums for key in keys), Sums())
                 found[(source, agent, start), size] = sums
     return found
+
+
+def _narrowed(
+    sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
+) -> dict[tuple[BucketKey, int], Sums]:
+    """The sums of the rows, with narrow checksums in the buckets of which the evidence has narrow
+    checksums."""
+    tallies = evidence.topic(source).tallies.items()
+    narrow = {
+        bucket for bucket, x in tallies if isinstance(x, BucketTallies) and x.columns.is_narrow
+    }
+    return {
+        (key, size): x.narrowed() if (key[2], size) in narrow else x
+        for (key, size), x in sums.items()
+    }
 
 
 def _is_unloaded(difference: Difference, loaded: Mapping[tuple[BucketKey, int], Sums]) -> bool:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+from skidway.audit.counts.checksum import brief
 from skidway.audit.counts.counts import Sums
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement import reasons
@@ -340,7 +341,7 @@ def _place(place: Place, sums: Sums | None) -> dict[str, Any]:
         "reported": True,
         "count": sums.count,
         "bytes": sums.bytes,
-        "checksum": sums.checksum,
+        "checksum": brief(sums.checksum),
         "rejects": sums.rejects,
         "repeats": sums.repeats,
         **_filtered(sums.filtered),

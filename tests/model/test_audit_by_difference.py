@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -18,11 +19,12 @@ import pytest
 from skidway.audit.collector import judge as judge_module
 from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Parts, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Finding, Parts, Status
 from support.audit_fleet_model import AuditFleet
-from support.audit_store_model import StoredFleet
+from support.audit_store_model import StoredFleet, narrow_some
 from support.promises import promise
 from support.randomness import Seeds
 
@@ -52,8 +54,69 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
             assert found.topics == whole.topics, f"seed {seed}, step {number}"
             assert found == whole, f"seed {seed}, step {number}"
             everything += sum(found.by_status.values())
+            fleet.ledger.narrow(judge.take_balanced())
         stepped += sum(noted)
     assert stepped < everything / 2
+
+
+class _TwoLedgers(AuditFleet):
+    """The fleet, with a second ledger that takes the same messages. The checksums of some
+    buckets become narrow in the first ledger only. narrowed: how often."""
+
+    def __init__(self, seed: int) -> None:
+        self.narrowed = 0
+        self.wide = Ledger()
+        super().__init__(seed)
+
+    def step(self) -> None:
+        super().step()
+        if self.random.random() < 0.5:
+            self.narrowed += narrow_some(self, self.ledger)
+
+    def _take(self, values: list[bytes]) -> None:
+        state = self.random.getstate()
+        offset, count, ledger = self.offset, len(self.sent), self.ledger
+        super()._take(values)
+        self.random.setstate(state)
+        self.offset, self.sent, self.ledger = offset, self.sent[:count], self.wide
+        super()._take(values)
+        self.ledger = ledger
+
+
+@promise("6 complete")
+@promise("6 checksum")
+def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
+    """Whenever the checksums of a bucket become narrow, and whatever is counted later, the
+    verdicts, reasons, names of findings and acceptances stay those of a store in which no checksum
+    is narrow."""
+    narrowed = 0
+    for seed in seeds(range(12)):
+        fleet = _TwoLedgers(seed)
+        for number in range(2 * STEPS):
+            fleet.step()
+            if number % 3:
+                continue
+            now_ms = fleet.clock.time_ms()
+            found, wide = (
+                verdicts(x.evidence(), fleet.policy, now_ms) for x in (fleet.ledger, fleet.wide)
+            )
+            assert [*map(_told, found)] == [*map(_told, wide)], f"seed {seed}, step {number}"
+        narrowed += fleet.narrowed
+    assert narrowed > 100
+
+
+def _told(verdict: BucketVerdict) -> tuple[object, ...]:
+    """What a verdict says, without the checksums, but with the names that acceptances use."""
+    names = [(x.agent, x.status, x.residue, *_names(x.findings)) for x in verdict.agents]
+    return (
+        verdict.source, verdict.bucket, verdict.bucket_ms, verdict.status, verdict.residue,
+        verdict.reasons, verdict.is_warned, verdict.records, verdict.rejects,
+        *_names(verdict.findings), *names,
+    )  # fmt: skip
+
+
+def _names(findings: Iterable[Finding]) -> list[tuple[object, ...]]:
+    return [(x.status, x.words, x.name, x.acceptance) for x in findings]
 
 
 @promise("6 complete")

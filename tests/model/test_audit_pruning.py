@@ -151,7 +151,7 @@ class Site:
             found = self.old.take()
             before = set(self.lean.evidence().topic(LOGS).tallies)
             assert self.old.before_ms is not None
-            self.lean.prune(found, self.old.before_ms)
+            self.lean.prune(found, self.old.before_ms, self.old.settled_ms)
             gone = before - set(self.lean.evidence().topic(LOGS).tallies)
             assert gone - self.pruned.keys() <= good
             self.pruned |= dict.fromkeys(gone, False)

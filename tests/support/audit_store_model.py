@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.evidence.tallies import BucketTallies
 from skidway.audit.judgement.completeness import is_good
@@ -45,7 +46,7 @@ class StoredFleet(AuditFleet):
         fates = [
             self._prune, self._prune, self._come_late, self._lose_late, self._use_other_size,
             self._write_long_ago, self._write_ahead, self._make_again, self._fill_disk,
-            self._send_old_number, self._rebuild,
+            self._send_old_number, self._rebuild, self._narrow,
         ]  # fmt: skip
         fate = self.random.choice(fates)
         self.happened[fate.__name__] = self.happened.get(fate.__name__, 0) + 1
@@ -70,6 +71,9 @@ class StoredFleet(AuditFleet):
         before = self._counted()
         self.ledger.prune(chosen, self.clock.time_ms() - self.random.choice([0, HOUR]))
         self.deleted += sorted(before - self._counted(), key=repr)
+
+    def _narrow(self) -> None:
+        narrow_some(self, self.ledger)
 
     def _counted(self) -> set[Deleted]:
         return {(source, *key) for source, keys in self.ledger.buckets().items() for key in keys}
@@ -143,3 +147,11 @@ class StoredFleet(AuditFleet):
             count = Count(source, number, start, size, 1, 1, 1, previous=previous)
             now = self.clock.time_ms()
             self._send(Delta(teller.sender, teller.last, now, counts=(count,)))
+
+
+def narrow_some(fleet: AuditFleet, ledger: Ledger) -> int:
+    """Makes the checksums of some buckets narrow. Returns of how many."""
+    counted = [(x, key) for x, keys in ledger.buckets().items() for key in sorted(keys)]
+    chosen = [each for each in counted if fleet.random.random() < 0.3]
+    ledger.narrow(chosen)
+    return len(chosen)

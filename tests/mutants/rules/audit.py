@@ -284,6 +284,26 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "of settled messages, the first seal of a block is kept instead of the last",
+        "audit/evidence/seal_blocks.py",
+        "        return Block.of([self.last])\n",
+        "        return Block.of([*unpack(self.last.number // BLOCK, self.packed)][:1])\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_of_settled_messages_the_last_seal_of_each_block_is_kept",
+        ),
+    ),
+    Mutant(
+        "seals that a loss needs are deleted when their messages are settled",
+        "audit/evidence/ledger_rows.py",
+        "if sender in epochs and not pruning.is_special(self._connection, epochs[sender][0]):\n",
+        "if sender in epochs:\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_of_settled_messages_the_last_seal_of_each_block_is_kept",
+        ),
+    ),
+    Mutant(
         "a message with a settled number is always a repetition",
         "audit/evidence/number_rows.py",
         'digest if time_ms <= settled.newest else b""',
@@ -1978,7 +1998,7 @@ MUTANTS = (
     Mutant(
         "an acceptance of a place that counted nothing covers what comes later",
         "audit/judgement/reasons.py",
-        'return f"{words} ({counted.count}, {counted.checksum})"',
+        'return f"{words} ({counted.count}, {brief(counted.checksum)})"',
         "return words",
         (
             "tests/unit/audit/topic/test_decisions.py::"
@@ -2581,18 +2601,60 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "a bucket in memory holds the transaction in which it came",
-        "audit/evidence/tally_rows.py",
-        "np.take(tallies, order[begin:end], axis=1)",
-        "tallies[:, order][:, begin:end]",
-        ("tests/unit/audit/evidence/test_tally_rows.py::test_what_stays_in_memory_is_bounded",),
-    ),
-    Mutant(
         "damage of a bucket's counts is not noticed",
         "audit/evidence/tally_packing.py",
         '    if not packed or zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum:\n',
         "    if not packed:\n",
         ("tests/unit/audit/evidence/test_tally_rows.py::test_a_damaged_bucket_is_noticed",),
+    ),
+    Mutant(
+        "a narrow checksum is added to others that are not narrow",
+        "audit/evidence/tallies.py",
+        "        if self.is_narrow != other.is_narrow:\n",
+        "        if self.is_narrow and other.is_narrow:\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_adding_to_known_tallies_is_adding_up_all",
+            f"{_JUDGE}test_only_balanced_buckets_get_narrow_checksums",
+        ),
+    ),
+    Mutant(
+        "the store forgets which checksums are narrow",
+        "audit/evidence/tally_packing.py",
+        "found[SENDER], found[AGENT]))], is_narrow)\n",
+        "found[SENDER], found[AGENT]))])\n",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_adding_to_known_tallies_is_adding_up_all",
+        ),
+    ),
+    Mutant(
+        "checksums become narrow before they were equal",
+        "audit/collector/judge.py",
+        "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",
+        "if verdict.due:\n",
+        (f"{_JUDGE}test_only_balanced_buckets_get_narrow_checksums",),
+    ),
+    Mutant(
+        "a checksum becomes narrow although only the checksums of a host differ",
+        "audit/judgement/bucket_columns.py",
+        "            equal[(each[:2] == first[:2]).all(axis=0) & (each[2] != first[2])].all()\n",
+        "            equal[(each[:3] == first[:3]).all(axis=0)].all()\n",
+        (f"{_JUDGE}test_few_hosts_with_faults_do_not_keep_checksums_wide",),
+    ),
+    Mutant(
+        "an acceptance no longer covers a finding when checksums are narrow",
+        "audit/judgement/reasons.py",
+        "    checksums = brief(expected.checksum), brief(found.checksum)\n",
+        "    checksums = expected.checksum, found.checksum\n",
+        (f"{_BY_DIFFERENCE}test_narrow_checksums_lead_to_the_same_verdicts",),
+    ),
+    Mutant(
+        "a recount compares rows with narrow checksums in the usual form",
+        "audit/recount/recount.py",
+        "x.narrowed() if (key[2], size) in narrow else x",
+        "x",
+        ("tests/unit/audit/recount/test_recount.py::test_rows_are_compared_with_narrow_checksums",),
     ),
     Mutant(
         "each new set of topics that a host seals stays for ever",
@@ -2625,8 +2687,8 @@ MUTANTS = (
     Mutant(
         "the counts of a transaction belong to the first sources that it names",
         "audit/evidence/tally_rows.py",
-        "sources[counts[_SOURCE] + np.repeat(begins, lengths)]",
-        "sources[counts[_SOURCE]]",
+        "sources[table[_SOURCE] + np.repeat(begins, lengths)]",
+        "sources[table[_SOURCE]]",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_each_count_goes_to_its_topic_and_agent",

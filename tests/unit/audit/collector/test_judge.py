@@ -299,3 +299,58 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
         found = site.judge.step()
     assert found.overdue == {Status.LOST: 2}
     assert [topic.complete_until for topic in found.counted] == [None]
+
+
+@promise("6 complete")
+def test_only_balanced_buckets_get_narrow_checksums() -> None:
+    """The checksums of a bucket become narrow when the bucket is due and complete, and only once.
+    Records that come later are compared as before: the bucket stays complete only if all tiers
+    count the same records."""
+    site = Site()
+    site.count(LOGS, 0)
+    site.count(LOGS, 1, broker=4)
+    site.judge.step()
+    assert site.judge.take_balanced() == []
+    site.seal()
+    site.judge.step()
+    complete = site.judge.take_balanced()
+    assert complete == [(LOGS, (0, SIZE))]
+    site.ledger.narrow(complete)
+    assert site.judge.step().by_status == {Status.COMPLETE: 1, Status.INCOMPLETE: 1}
+    assert site.judge.take_balanced() == []
+    for broker, status in ((2, Status.COMPLETE), (3, Status.INCOMPLETE)):
+        site.count(LOGS, 0, agent=2, broker=broker)
+        site.seal()
+        found = site.judge.step().topics[0].newest
+        assert found[0].status is status
+        assert site.judge.take_balanced() == []
+
+
+@promise("6 complete")
+def test_few_hosts_with_faults_do_not_keep_checksums_wide() -> None:
+    """In a large fleet, the checksums of a bucket also become narrow if one of ten agents has other
+    numbers of records in one tier, or has not sealed the bucket. They stay whole if this is true of
+    more agents, or if an agent's counts differ in nothing but the checksum: the checksum alone
+    shows this fault."""
+    cases: list[tuple[dict[int, tuple[int, int]], int, bool]] = [
+        ({}, 10, True), ({}, 9, True), ({}, 8, False), ({3: (4, 50)}, 10, True),
+        ({3: (4, 50), 5: (4, 50)}, 10, False), ({3: (5, 49)}, 10, False),
+    ]  # fmt: skip
+    for index, (faults, sealed, is_balanced) in enumerate(cases):
+        ledger, clock = Ledger(), ManualClock()
+        judge_ = Judge(ledger, lambda: POLICY, clock)
+        counts, now_ms = [], clock.time_ms()
+        for agent in range(1, 11):
+            sender = replace(AGENT, producer=str(agent), host=f"h{agent}")
+            own = Count(LOGS, agent, 0, SIZE, 5, 50, 50)
+            ledger.take([encode(Delta(sender, 1, 5, counts=(own,)))])
+            if agent <= sealed:
+                seal = Seal(sender, 2, now_ms, (SealedTopic(LOGS, now_ms, 1),))
+                ledger.take([encode(seal)])
+            count, checksum = faults.get(agent, (5, 50))
+            counts.append(Count(LOGS, agent, 0, SIZE, count, 10 * count, checksum))
+        ledger.take([encode(Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), tuple(counts)))])
+        judge_.step()
+        found = [(LOGS, (0, SIZE))] if is_balanced else []
+        assert judge_.take_balanced() == found, f"case {index}"
+        ledger.close()

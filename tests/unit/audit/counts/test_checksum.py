@@ -97,3 +97,20 @@ def test_signed_is_the_residue_that_fits_a_long(number: int) -> None:
     2^64."""
     assert -(2**63) <= checksum.signed(number) < 2**63
     assert (checksum.signed(number) - number) % 2**64 == 0
+
+
+longs = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@promise("6 checksum")
+@given(longs, longs)
+def test_narrow_checksums_add_up_like_checksums(left: int, right: int) -> None:
+    """The sum of two narrow checksums is the narrow checksum of the sum. A text shows the same
+    digits for a checksum and its narrow form, and other digits if one of the low 24 bits
+    differs."""
+    together = checksum.add(left, right)
+    assert checksum.add(checksum.narrow(left), checksum.narrow(right)) == checksum.narrow(together)
+    differs = (left - right) % (1 << 24) != 0
+    assert (checksum.narrow(left) != checksum.narrow(right)) == differs
+    if left % (1 << 24):
+        assert checksum.brief(checksum.narrow(left)) == checksum.brief(left) == left % (1 << 24)

@@ -81,8 +81,8 @@ def test_a_settled_number_that_comes_later_is_another_message() -> None:
         for number in {*range(1, 3 * BLOCK)} - {2 * BLOCK + 5}:
             rows.add(1, number, digest_of(b"old"), 100 + number)
         rows.write()
-        assert rows.settle([(1, 1)], 100 + BLOCK) == 1
-        assert rows.settle([(1, 1)], 1_000) == 1
+        assert rows.settle([(1, 1)], 100 + BLOCK) == [(0, 1)]
+        assert rows.settle([(1, 1)], 1_000) == [(1, 1)]
     for again in (rows, NumberRows(connection)):
         assert again.add(1, BLOCK + 1, digest_of(b"old"), 100 + BLOCK + 1) == digest_of(b"old")
         assert again.add(1, BLOCK + 1, digest_of(b"new"), 500) == b""

@@ -8,6 +8,7 @@ from skidway.audit.collector.pruning import AGAIN_S, CLOCK_S, OldBuckets
 from skidway.audit.evidence.evidence import SealNote
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.seal_blocks import unpack
 from skidway.audit.evidence.tallies import BucketTallies
 from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
@@ -67,6 +68,32 @@ def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
     for each in (ledger, other):
         each.take([encode(_loss(200)), encode(_seal(201))])
     assert _seals(ledger) == _seals(other) == [1, 199, 201]
+
+
+@promise("6 pruning")
+def test_of_settled_messages_the_last_seal_of_each_block_is_kept(tmp_path: Path) -> None:
+    """Before seals are old enough to be deleted, their messages are settled, and only the last seal
+    of 64 messages is kept. A loss that the agent declares later concerns the same buckets as
+    before. All seals of an agent that declared a loss before are kept."""
+    said = [_seal(number) for number in range(1, 201)]
+    losing = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 201))]
+    for messages, kept in ((said, [63, 127, 191, *range(192, 201)]), (losing, None)):
+        path = tmp_path / f"{len(kept or ())}.db"
+        ledger, other = Ledger(path), _ledger(*messages)
+        ledger.take([encode(x) for x in messages])
+        ledger.prune([], 0, LATE)
+        assert ledger.settled == 1
+        assert _all_seals(ledger) == (kept or _all_seals(other))
+        for each in (ledger, other):
+            each.take([encode(_loss(201)), encode(_seal(202))])
+        assert _seals(ledger) == _seals(other)
+        assert _all_seals(ledger)[-1] == 202
+        ledger.close()
+
+
+def _all_seals(ledger: Ledger) -> list[int]:
+    rows = ledger._connection.execute("SELECT block, packed FROM seals ORDER BY block")
+    return [row.number for each in rows for row in unpack(*each)]
 
 
 @promise("6 pruning")

@@ -73,15 +73,20 @@ tallies = st.lists(
 def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: TallyColumns) -> None:
     """Tallies (sums of counts) are the same whether the ledger adds counts to the tallies of known
     agents and senders, or sorts all counts and adds them up. The store returns tallies unchanged,
-    whatever their numbers are."""
+    whatever their numbers are. Both are true for narrow checksums, too."""
     store = open_database(IN_MEMORY, SCHEMA, FORMAT)
     whole = TallyColumns.summed(np.concatenate((mine.table, other.table), axis=1))
     for first, second in ((mine, other), (other, mine), (whole, other)):
         found = first + second
         together = np.concatenate((first.table, second.table), axis=1)
         assert np.array_equal(found.table, TallyColumns.summed(together).table)
-        packed = pack(found, AgentNumbers(store))
-        assert np.array_equal(unpack(packed, AgentNumbers(store)).table, found.table)
+        for each in (found, found.narrowed()):
+            stored = unpack(pack(each, AgentNumbers(store)), AgentNumbers(store))
+            assert np.array_equal(stored.table, each.table)
+            assert stored.is_narrow == each.is_narrow
+        for narrow in (first.narrowed() + second, first + second.narrowed()):
+            assert narrow.is_narrow
+            assert np.array_equal(narrow.table, found.narrowed().table)
     store.close()
 
 

@@ -194,6 +194,27 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
     assert (row["loads"], row["files"], row["rows"], row["verdict"]) == (3, 3, 155, "agrees")
 
 
+@promise("6 two ways")
+@promise("6 checksum")
+def test_rows_are_compared_with_narrow_checksums(output: Output) -> None:
+    """A recount also compares the rows with counts whose checksums the store has made narrow. It
+    finds a row of another record, although the numbers of records and bytes are equal."""
+    output.load(0, 10)
+    ledger = Ledger()
+    ledger.take(map(encode, output.messages()))
+    ledger.narrow([(LOGS, (5 * MINUTE, MINUTE))])
+    found = output.recount()
+    assert recount.compare(found, ledger.evidence(), tuple(Tier)) == []
+    for key, sums in found.sums.items():
+        found.sums[key] = replace(sums, checksum=sums.checksum + 1)
+    different = recount.compare(found, ledger.evidence(), tuple(Tier))
+    assert {x.reason for x in different} == {
+        "as many rows as hdfs counted, but not of the same records",
+        "as many rows as agent counted, but not of the same records",
+    }
+    ledger.close()
+
+
 def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
     """Files that are still in the staging directory are recounted too if a manifest has committed
     them."""
