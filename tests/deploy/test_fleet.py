@@ -118,13 +118,15 @@ def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
     """site.yml adds rules and targets to the Prometheus of the group `monitoring`. The playbook
     names the programs that this Prometheus cannot reach. When these programs serve metrics to other
     hosts, every target answers, no rule fails, and a second run changes nothing."""
-    played = ["--limit", "agents:monitoring"]
+    watched = ["--limit", "monitoring", "--tags", "monitoring_configure"]
+    tags = "agent_configure,agent_run,monitoring_configure"
+    opening = ["--limit", "agents:monitoring", "--tags", tags]
     prometheus = PrometheusOnHost(fleet.server)
     prometheus.start()
     groups = fleet.inventory["all"]["children"]
     groups["monitoring"] = {"hosts": {SERVER: {}}}
     fleet.control.write(fleet.inventory)
-    said = fleet.control.succeed("site", *played).output
+    said = fleet.control.succeed("site", *watched).output
     assert "server cannot scrape 2 of the programs agent" in " ".join(said.split())
     eventually(lambda: prometheus.up() == on_the_server(1), within_s=90, what="targets answer")
 
@@ -132,13 +134,13 @@ def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
     opened = {**agents["agent_settings"], "metrics.listener": "0.0.0.0:9101"}
     groups["agents"]["vars"] = {**agents, "agent_settings": opened}
     fleet.control.write(fleet.inventory)
-    fleet.control.succeed("site", *played)
+    fleet.control.succeed("site", *opening)
     everything = on_the_server(1) | {
         ("skidway-agent", f"{host.name}:9101"): 1 for host in fleet.applications
     }
     eventually(lambda: prometheus.up() == everything, within_s=90, what="agents answer")
     assert prometheus.rules_that_fail() == []
-    assert not fleet.control.succeed("site", *played).changed
+    assert not fleet.control.succeed("site", *watched).changed
 
 
 def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
@@ -205,12 +207,11 @@ def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
     """The service of the nightly samples finds the brokers, the registry and the output in its
     drop-in. It compares samples of the agents' lines with their rows, and succeeds if they are
     equal."""
+    again = "systemctl reset-failed skidway-sample; systemctl start skidway-sample"
     eventually(
-        lambda: (
-            fleet.server.run("systemctl start skidway-sample", check=False, within_s=300).returncode
-            == 0
-        ),
+        lambda: fleet.server.run(again, check=False, within_s=300).returncode == 0,
         within_s=180,
+        every_s=2,
         what="samples were told and compared",
     )
     log = "journalctl --namespace=skidway -u skidway-sample --output=cat --no-pager"
