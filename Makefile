@@ -29,7 +29,7 @@ PYTEST = started=$$(date +%s); status=0; \
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
 	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
-	some-mutants foreign-and-deploy bench bench-paper wheels deb clean
+	some-mutants beside-deploy bench bench-paper wheels deb clean
 
 help:
 	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
@@ -198,18 +198,19 @@ test-operations: install-dev $(VENV)/.installed-deploy peers
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
-# Each of the two suites leaves much of two cores idle, so they run side by side, after everything is
-# installed that they need. Fails if one of them fails.
-foreign-and-deploy: install-dev peers $(VENV)/.installed-deploy
+# test-deploy needs one of two cores, because Ansible does one thing after the other. So other suites run
+# beside it, after everything is installed. Fails if any of them fails.
+beside-deploy: install-dev peers $(VENV)/.installed-deploy
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(MAKE) --no-print-directory test-deploy & hosts=$$!; status=0; \
-	$(MAKE) --no-print-directory foreign PROCESSES=1 || status=$$?; \
+	$(MAKE) --no-print-directory --keep-going conformance e2e foreign PROCESSES=2 || status=$$?; \
 	wait $$hosts || status=$$?; exit $$status
 
 # TESTED=yes: `make test` has just run, so do not run it again.
 test-all: IS_BEHIND_TEST := yes
-test-all: $(if $(TESTED),,test) test-deep some-mutants lint-ansible foreign-and-deploy
+test-all: $(if $(TESTED),,test) unit model crash some-mutants lint-ansible
+	@$(MAKE) --no-print-directory beside-deploy IS_BEHIND_TEST=yes
 
 # Runs random tests with new seeds; prints each failure with the command that replays it.
 explore: install-dev
