@@ -15,6 +15,7 @@ There is no fast path for decoding. `skidway.schemas.codec.reading` decodes all 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -77,14 +78,25 @@ class FastPath:
         """Returns the datums of the rows in `columns`. The caller must have checked that the
         columns have nulls only where the schema allows nulls, and that all strings are UTF-8.
         Raises `NotProven`."""
-        import pyruhvro  # imported only here, because the loader may not have it installed
-
+        pyruhvro = _library()
+        if pyruhvro is None:
+            raise NotProven("pyruhvro is not installed here")
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)
         pieces = _guarded(lambda: pyruhvro.serialize_record_batch(batch, self._wire_schema, 1))
         if len(pieces) != 1 or len(pieces[0]) != batch.num_rows:
             raise NotProven("another number of datums than rows")
         return pieces[0]
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Returns the module pyruhvro, or None where it is not installed: only agents need its speed."""
+    try:
+        import pyruhvro
+    except ModuleNotFoundError:
+        return None
+    return pyruhvro
 
 
 def _leaves(record: Record, path: tuple[int, ...]) -> Iterator[WireColumn | None]:
