@@ -91,7 +91,7 @@ class FastPath:
 
 @lru_cache(maxsize=1)
 def _library() -> Any:
-    """Returns the module pyruhvro, or None where it is not installed: only agents need its speed."""
+    """Returns the module pyruhvro; None where it is not installed (only agents need its speed)."""
     try:
         import pyruhvro
     except ModuleNotFoundError:
