@@ -215,7 +215,7 @@ def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
         what="samples were told and compared",
     )
     log = "journalctl --namespace=skidway -u skidway-sample --output=cat --no-pager"
-    assert re.search(r"^nginx +\d+ +[\d,]+ +[1-9]", fleet.server.read(log), re.MULTILINE)
+    assert re.search(r"^dc1\.auth +\d+ +[\d,]+ +[1-9]", fleet.server.read(log), re.MULTILINE)
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
