@@ -63,6 +63,16 @@ class Catalog:
     deleting: Mapping[str, uuid.UUID | None] = field(default_factory=dict)
     """Topics that are being deleted; they are no longer in `topics`."""
 
+    def has_others(self, broker_id: int) -> bool:
+        """Whether the cluster has other brokers: living ones, or ones with partitions."""
+        of_partitions = (
+            each
+            for topic in self.topics.values()
+            for info in topic.partitions.values()
+            for each in info.replicas
+        )
+        return any(each != broker_id for each in (*self.brokers, *of_partitions))
+
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
         """The topic with this id; None if there is none."""
         return next((each for each in self.topics.values() if each.topic_id == topic_id), None)

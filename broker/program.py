@@ -95,6 +95,7 @@ class Program:
         self._mirrors: Mirrors | None = None
         self._serving = False
         self._stopping = False
+        self._has_others = False
 
     def start(self) -> None:
         """Starts all parts of the broker, and accepts clients at the end. Raises SkidwayError."""
@@ -123,6 +124,8 @@ class Program:
             self.loop.post,
             cluster_id=cluster_id,
             on_catalog=self._catalog_changed,
+            on_lost=self._session_lost,
+            timeout_s=settings.zookeeper_session_timeout_ms / 1000,
         )
         self._session.register(
             Registration(self._own_address(), directory_id),
@@ -180,6 +183,7 @@ class Program:
         session = self._session
         assert session is not None
         settings = self._settings
+        self._has_others = catalog.has_others(settings.broker_id)
         topics = Topics(
             self._own_address(),
             settings.log_defaults(),
@@ -216,6 +220,7 @@ class Program:
             jobs,
             topics.topic_id,
             lambda: topics.catalog.controller_id,
+            lambda: self._has_others and session.is_doubtful,
         )
 
     def _serve(self, cluster_id: str) -> None:
@@ -268,8 +273,13 @@ class Program:
         told = self._settings.advertised(self._listeners[0].port)
         return BrokerAddress(self._settings.broker_id, told.host, told.port)
 
+    def _session_lost(self) -> None:
+        if self.broker is not None and not self._stopping and self._has_others:
+            self.broker.groups.hand_over()
+
     def _catalog_changed(self, catalog: Catalog) -> None:
         if self.broker is not None and not self._stopping:
+            self._has_others = catalog.has_others(self._settings.broker_id)
             self.broker.topics.apply(catalog)
             self.broker.groups.follow_coordinator()
 

@@ -225,6 +225,8 @@ class _Loop:
         ):
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
+        if self._ledger.rebuilding or not self._has_caught_up:
+            return  # of two messages with one number, the later may not have been read yet
         found = self._old.take()
         pruned = self._ledger.prune(found, self._old.before_ms, self._old.settled_ms)
         metrics.tell_pruned(pruned)

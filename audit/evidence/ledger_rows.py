@@ -197,16 +197,21 @@ class Rows:
 
     def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
         """For the next `count` senders, settles messages before `settled_ms`, and deletes the seals
-        and notes of messages before `before_ms`. after: the id of the last sender that was handled.
-        Returns the id of the last sender that is handled now; None if there are no further
-        senders."""
+        and notes of messages before `before_ms`. If the first messages of a sender are not there
+        (yet), its messages are settled only before `before_ms`. after: the id of the last sender
+        that was handled. Returns the id of the last sender that is handled now; None if there are
+        no further senders."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
         ).fetchall()
-        known = [(sender, first) for sender, *_, first in rows if first is not None]
+        whole = [(sender, first) for sender, *_, first in rows if first == 1]
+        cut = [(sender, first) for sender, *_, first in rows if first not in (None, 1)]
         epochs = {sender: x for sender, tier, *x, _ in rows if tier == Tier.AGENT.value}
-        for block, sender in self._numbers.settle(known, settled_ms):
+        settled = [
+            *self._numbers.settle(whole, settled_ms), *self._numbers.settle(cut, before_ms),
+        ]  # fmt: skip
+        for block, sender in settled:
             if sender in epochs and not pruning.is_special(self._connection, epochs[sender][0]):
                 producer, epoch = epochs[sender]
                 self._seals.thin(agent_named(producer), epoch, block)

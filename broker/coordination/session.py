@@ -7,7 +7,9 @@ error at once instead of after a timeout. If ZooKeeper stops answering during a 
 within the session's timeout, because every wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
-reads the whole catalog. The broker repeats these two steps until both succeed.
+reads the whole catalog. The broker repeats these two steps until both succeed. Jobs that the loop
+submitted in the lost session are not done any more, because another broker may be the controller
+since then.
 """
 
 from __future__ import annotations
@@ -39,21 +41,30 @@ _log = log.get(__name__)
 
 
 class Job(Generic[T]):
-    """An operation on ZooKeeper, and the function that is called with its outcome."""
+    """An operation on ZooKeeper, and the function that is called with its outcome. sessions: how
+    many sessions had been lost when the job was submitted; None if the session does not matter."""
 
-    __slots__ = ("_done", "_work")
+    __slots__ = ("_done", "_sessions", "_work")
 
     def __init__(
-        self, work: Callable[[Coordinator], T], done: Callable[[T | SkidwayError], None]
+        self,
+        work: Callable[[Coordinator], T],
+        done: Callable[[T | SkidwayError], None],
+        sessions: int | None = None,
     ) -> None:
         self._work = work
         self._done = done
+        self._sessions = sessions
 
-    def run(self, coordinator: Coordinator, post: Post) -> None:
-        """Does the work on the calling thread, and posts the outcome to the loop."""
+    def run(self, coordinator: Coordinator, post: Post, sessions: int = 0) -> None:
+        """Does the work on the calling thread, and posts the outcome to the loop. sessions: how
+        many sessions have been lost by now."""
         outcome: T | SkidwayError
         try:
-            outcome = self._work(coordinator)
+            if self._sessions is None or self._sessions == sessions:
+                outcome = self._work(coordinator)
+            else:
+                outcome = Unreachable("the session with ZooKeeper was lost meanwhile; try again")
         except SkidwayError as error:
             outcome = error
         except KazooException as error:
@@ -77,12 +88,21 @@ class ZooKeeperSession:
         *,
         cluster_id: str,
         on_catalog: Callable[[Catalog], None],
+        on_lost: Callable[[], None],
+        timeout_s: float,
     ) -> None:
+        """on_catalog, on_lost: called on the loop with each new catalog, and when the session was
+        lost. timeout_s: the session's timeout."""
         self._coordinator = coordinator
         self._clock = clock
         self._post = post
         self._cluster_id = cluster_id
         self._on_catalog = on_catalog
+        self._on_lost = on_lost
+        self._doubtful_after_s = timeout_s / 3
+        self._sessions_lost = 0
+        self._interruptions = 0
+        self._interrupted_at: float | None = None
         self._registration: Registration | None = None
         self._jobs: queue.Queue[Job[object] | None] = queue.Queue(JOBS_MAX)
         self._closing = threading.Event()
@@ -97,6 +117,15 @@ class ZooKeeperSession:
     def is_connected(self) -> bool:
         """Whether the session is connected to ZooKeeper, so that `submit` accepts jobs."""
         return self._coordinator.state is SessionState.CONNECTED
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether ZooKeeper may have ended the session, so that another broker may be the
+        controller. kazoo notices a broken connection within two thirds of the session's timeout, so
+        nothing is in doubt in the third that follows. After that, the doubt ends when the catalog
+        has been read again."""
+        at = self._interrupted_at
+        return at is not None and self._clock.monotonic() - at >= self._doubtful_after_s
 
     def register(self, registration: Registration, *, wait_s: float) -> None:
         """Registers the broker. Runs on the calling thread; must be called before `start`. Raises
@@ -126,7 +155,8 @@ class ZooKeeperSession:
         """Runs `work` on the session's thread, then calls `done` on the loop with the outcome."""
         try:
             if self.is_connected:
-                self._jobs.put_nowait(Job(work, done))  # type: ignore[arg-type]
+                job = Job(work, done, self._sessions_lost)
+                self._jobs.put_nowait(job)  # type: ignore[arg-type]
                 return
             error = Unreachable("ZooKeeper does not answer at present; try again")
         except queue.Full:
@@ -155,7 +185,7 @@ class ZooKeeperSession:
             job = self._jobs.get()
             if job is None or self._closing.is_set():
                 return
-            job.run(self._coordinator, self._post)
+            job.run(self._coordinator, self._post, self._sessions_lost)
 
     def _refresh(self) -> None:
         """Makes the session's thread read the catalog again. Any thread may call this method, as
@@ -181,6 +211,7 @@ class ZooKeeperSession:
         registration = self._registration
         if registration is None:
             return
+        interruptions = self._interruptions
         try:
             catalog = self.read_catalog(registration.address.broker_id)
         except (SkidwayError, KazooException) as error:
@@ -188,7 +219,14 @@ class ZooKeeperSession:
             self._refreshing.set()
             self._later(self._read_again)
             return
-        self._post(lambda: self._on_catalog(catalog))
+        self._post(lambda: self._take(catalog, interruptions))
+
+    def _take(self, catalog: Catalog, interruptions: int) -> None:
+        """Hands a catalog over, on the loop. It ends the doubt if the connection was not broken
+        since the broker began to read the catalog."""
+        if interruptions == self._interruptions and self.is_connected:
+            self._interrupted_at = None
+        self._on_catalog(catalog)
 
     def _state_changed(self, state: SessionState) -> None:
         """Called when the state of the session has changed. kazoo calls this method on its own
@@ -197,8 +235,12 @@ class ZooKeeperSession:
             return
         if state is SessionState.LOST:
             self._lost = True
+            self._sessions_lost += 1
+            self._interrupt(self._clock.monotonic() - self._doubtful_after_s)
+            self._post(self._on_lost)
             _log.warning("zookeeper_session_lost")
         elif state is SessionState.SUSPENDED:
+            self._interrupt(self._clock.monotonic())
             _log.warning("zookeeper_connection_lost")
         else:
             _log.info("zookeeper_connected_again")
@@ -206,6 +248,12 @@ class ZooKeeperSession:
                 self._lost = False
                 self._enqueue(self._register_again)
             self._refresh()
+
+    def _interrupt(self, at: float) -> None:
+        """Notes that the connection broke at this time (monotonic seconds)."""
+        self._interruptions += 1
+        earlier = self._interrupted_at
+        self._interrupted_at = at if earlier is None else min(at, earlier)
 
     def _register_again(self, coordinator: Coordinator) -> None:
         registration = self._registration

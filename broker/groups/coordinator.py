@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from skidway import log
+from skidway.broker.catalog import NO_LEADER
 from skidway.broker.groups.group import Group
 from skidway.broker.groups.hosting import HostedGroups
 from skidway.broker.groups.job_queue import JobQueue
@@ -46,24 +47,32 @@ class Groups(HostedGroups):
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
         controller_id: Callable[[], int],
+        is_cut_off: Callable[[], bool],
     ) -> None:
         """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
         returns the id of the topic that has this name at the time of the call. controller_id: a
         function that returns the id of the broker that is the cluster's controller at the time of
-        the call.
+        the call. is_cut_off: whether another broker may be the controller without this broker's
+        knowledge.
         """
+
+        def coordinator_id() -> int:
+            found = controller_id()
+            return NO_LEADER if found == broker_id and is_cut_off() else found
+
         super().__init__(
-            limits, clock, timers, jobs, topic_id, lambda: controller_id() == broker_id
+            limits, clock, timers, jobs, topic_id, lambda: coordinator_id() == broker_id
         )
         self.offsets = GroupOffsets(self, topic_id)
-        self._controller_id = controller_id
+        self._coordinator_id = coordinator_id
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
         """The id of the broker that coordinates a group. This is always the controller, so all
         brokers name the same one. After a change of the controller, brokers may name different
-        ones until each of them has read the change from ZooKeeper."""
-        return self._controller_id()
+        ones until each of them has read the change from ZooKeeper. The id is NO_LEADER if this
+        broker was the controller and cannot know whether it still is."""
+        return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers a join when the group's next generation begins, or at once with an error.

@@ -156,7 +156,13 @@ class HostedGroups:
         """Called when the cluster's controller may have changed. If another broker coordinates the
         groups now, sends the members to it: answers their waiting requests with NOT_COORDINATOR,
         and removes the groups from memory. The other broker reads the stored generations."""
-        if self.hosted and not self.is_coordinator():
+        if not self.is_coordinator():
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Removes all groups from memory, and answers their members' waiting requests with
+        NOT_COORDINATOR. If this broker coordinates a group later, it reads the group again."""
+        if self.hosted:
             _log.info("groups_handed_over", groups=len(self.hosted))
             self._drop_all(ErrorCode.NOT_COORDINATOR)
 

@@ -119,7 +119,7 @@ class OffsetRetention:
         # `_looking` is reset before the code below, which may raise an exception, so that later
         # calls look again.
         groups, self._looking = self._groups, False
-        while self._left:
+        while self._left and groups.is_coordinator():
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
             if group not in groups.hosted and not busy:

@@ -160,7 +160,7 @@ class BrokerCore:
         jobs = JobQueue(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
         groups = Groups(
             own.broker_id, settings.group_limits(), self.clock, self.loop.timers, jobs,
-            topics.topic_id, lambda: topics.catalog.controller_id,
+            topics.topic_id, lambda: topics.catalog.controller_id, lambda: False,
         )  # fmt: skip
         self.broker = Broker(
             settings, self.clock, self.loop, logs, partitions, purgatory, topics,

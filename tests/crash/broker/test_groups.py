@@ -40,6 +40,7 @@ from support.brokers import SkidwayBroker
 from support.group_press import CommittingGroups
 from support.processes import eventually, running
 from support.raw_client import RawClient
+from support.relay import Relay
 from support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.crash
@@ -216,6 +217,47 @@ def test_all_brokers_name_one_coordinator_and_the_group_moves(
     finally:
         for broker in brokers:
             broker.end()
+
+
+@pytest.mark.slow
+def test_a_coordinator_that_is_cut_off_from_zookeeper_lets_go(
+    tmp_path: Path, zookeeper: str
+) -> None:
+    """If ZooKeeper cannot be reached by the coordinator, but by another broker, the coordinator
+    refuses the group's members and commits before the other broker takes over. When the connection
+    is back, the former coordinator names the other broker. So no partition has two owners, and a
+    late commit does not replace a newer one."""
+    server, _, chroot = zookeeper.partition("/")
+    settings = {"zookeeper_session_timeout_ms": 4_000, "group_initial_rebalance_delay_ms": 0}
+    with Relay(int(server.rpartition(":")[2])) as relay:
+        brokers = [
+            SkidwayBroker(tmp_path / "1", f"{relay.address}/{chroot}", broker_id=1, **settings),
+            SkidwayBroker(tmp_path / "2", zookeeper, broker_id=2, **settings),
+        ]
+        first, second = brokers
+        try:
+            for broker in brokers:
+                broker.folder.mkdir()
+                broker.start()
+            with RawClient(first.port) as here, RawClient(second.port) as there:
+                create(here)
+                eventually(lambda: coordinator(there) == coordinator(here) == first.port)
+                member, generation = become_member(here)
+                assert commit(here, 1, member, generation) == ErrorCode.NONE
+                relay.fall_silent()
+                eventually(lambda: coordinator(there) == second.port)
+                assert coordinator(here) == -1
+                assert heartbeat(here, member, generation) == ErrorCode.NOT_COORDINATOR
+                assert commit(here, 9, member, generation) == ErrorCode.NOT_COORDINATOR
+                eventually(lambda: heartbeat(there, member, generation) == ErrorCode.NONE)
+                assert commit(there, 2, member, generation) == ErrorCode.NONE
+                relay.go_on()
+                eventually(lambda: coordinator(here) == second.port)
+                assert commit(here, 9, member, generation) == ErrorCode.NOT_COORDINATOR
+                assert offsets(there, "g") == {0: 2}
+        finally:
+            for broker in brokers:
+                broker.end()
 
 
 def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:

@@ -3114,4 +3114,14 @@ MUTANTS = (
         "",
         _CASES_BY_COLUMNS,
     ),
+    Mutant(
+        "a sender whose first messages are missing is settled early",
+        "audit/evidence/ledger_rows.py",
+        "*self._numbers.settle(cut, before_ms)",
+        "*self._numbers.settle(cut, settled_ms)",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_a_sender_whose_first_messages_are_missing_is_settled_late",
+        ),
+    ),
 )

@@ -7,6 +7,7 @@ _WINDOW = "tests/unit/broker/groups/test_join_window.py"
 _COORDINATOR = "tests/unit/broker/groups/test_coordinator.py"
 _JOB_QUEUE = "tests/unit/broker/groups/test_job_queue.py"
 _CACHE = "tests/unit/broker/groups/test_cache.py"
+_SESSION = "tests/unit/broker/coordination/test_session.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -264,8 +265,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a former coordinator keeps its members",
         "broker/groups/hosting.py",
-        "        if self.hosted and not self.is_coordinator():\n",
-        "        if not self.hosted:\n",
+        "        if not self.is_coordinator():\n            self.hand_over()\n",
+        "        if not self.hosted:\n            self.hand_over()\n",
         (f"{_COORDINATOR}::test_a_former_coordinator_sends_the_members_away",),
     ),
     Mutant(
@@ -281,5 +282,33 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if not self._looking and self._groups.is_coordinator():\n",
         "        if not self._looking:\n",
         (f"{_RETENTION}::test_only_the_coordinator_deletes_offsets",),
+    ),
+    Mutant(
+        "a controller that is cut off goes on coordinating",
+        "broker/groups/coordinator.py",
+        "            return NO_LEADER if found == broker_id and is_cut_off() else found\n",
+        "            return found\n",
+        (f"{_COORDINATOR}::test_a_controller_that_is_cut_off_coordinates_nothing",),
+    ),
+    Mutant(
+        "work of a lost session is done in the next one",
+        "broker/coordination/session.py",
+        "            if self._sessions is None or self._sessions == sessions:\n",
+        "            if sessions >= 0:\n",
+        (f"{_SESSION}::test_a_lost_session_is_in_doubt_at_once_and_its_jobs_are_not_done",),
+    ),
+    Mutant(
+        "a connection that is back ends the doubt before the catalog is read",
+        "broker/coordination/session.py",
+        "        if interruptions == self._interruptions and self.is_connected:\n",
+        "        if interruptions or self.is_connected:\n",
+        (f"{_SESSION}::test_a_broker_doubts_before_zookeeper_may_have_ended_its_session",),
+    ),
+    Mutant(
+        "a look for old offsets goes on after the coordinator changed",
+        "broker/groups/retention.py",
+        "        while self._left and groups.is_coordinator():\n",
+        "        while self._left:\n",
+        (f"{_RETENTION}::test_a_look_ends_when_another_broker_coordinates_the_groups",),
     ),
 )

@@ -97,6 +97,22 @@ def _all_seals(ledger: Ledger) -> list[int]:
 
 
 @promise("6 pruning")
+def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
+    """If the first messages of a sender are not there, because they are in a partition or cluster
+    that is read later, its messages are not settled early. So the first messages still count when
+    they come, and the evidence is the same as in a store that got them in order."""
+    said = [_seal(number) for number in range(1, 200)]
+    ledger, other = _ledger(*said[80:]), _ledger(*said)
+    for each in (ledger, other):
+        each.prune([], 0, LATE)
+    assert (ledger.settled, other.settled) == (0, 1)
+    ledger.take([encode(x) for x in said[:80]])
+    ledger.prune([], 0, LATE)
+    assert _all_seals(ledger) == _all_seals(other)
+    assert ledger.evidence().senders == other.evidence().senders
+
+
+@promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
     """The ledger keeps all seals of an agent that declared a loss, because the verdicts on many
     buckets depend on the last seal before the loss. (A seal says that all earlier lines are

@@ -14,7 +14,7 @@ from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.session import Job, ZooKeeperSession
 from skidway.coordination import SessionState
-from skidway.errors import SkidwayError, StateRefused
+from skidway.errors import SkidwayError, StateRefused, Unreachable
 from support.clock import ManualClock
 from support.nodes import Nodes
 from support.promises import promise
@@ -45,21 +45,31 @@ class Alive:
         self.tell: Callable[[SessionState], None]
         self.catalogs: list[Catalog] = []
         self.later: list[Callable[[Any], object]] = []
+        self.clock, self.lost = ManualClock(), 0
         self.session = ZooKeeperSession(
             self.coordinator,
-            ManualClock(),
+            self.clock,
             lambda action: action(),
             cluster_id="cluster",
             on_catalog=self.catalogs.append,
+            on_lost=self._count,
+            timeout_s=9.0,
         )
         self.session._registration = Registration(BrokerAddress(1, "127.0.0.1", 9092), "id")
         monkeypatch.setattr(self.session, "_later", self.later.append)
+
+    def _count(self) -> None:
+        self.lost += 1
+
+    def change(self, state: SessionState) -> None:
+        self.coordinator.state = state
+        self.tell(state)
 
     def work(self) -> None:
         while not self.session._jobs.empty():
             job = self.session._jobs.get()
             assert job is not None
-            job.run(self.coordinator, lambda action: action())
+            job.run(self.coordinator, lambda action: action(), self.session._sessions_lost)
 
 
 @pytest.mark.parametrize("error", [RetryFailedError("attempts"), KazooException("refused")])
@@ -85,6 +95,51 @@ def test_what_zookeeper_refuses_is_tried_again(
     assert len(alive.later) == 2
     alive.later.pop()(alive.coordinator)
     assert alive.catalogs == [Catalog("cluster")]
+
+
+def test_a_broker_doubts_before_zookeeper_may_have_ended_its_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A third of the session's timeout after the connection broke, the session is in doubt. It is
+    in doubt until the connection is back and the catalog has been read again."""
+    alive = Alive(monkeypatch)
+    monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
+    assert not alive.session.is_doubtful
+    alive.change(SessionState.SUSPENDED)
+    alive.clock.advance(2.9)
+    assert not alive.session.is_doubtful
+    alive.clock.advance(0.2)
+    assert alive.session.is_doubtful
+    alive.change(SessionState.CONNECTED)
+    assert alive.session.is_doubtful
+    alive.change(SessionState.SUSPENDED)
+    alive.work()
+    assert alive.session.is_doubtful
+    alive.change(SessionState.CONNECTED)
+    alive.work()
+    assert not alive.session.is_doubtful
+    assert alive.lost == 0
+
+
+def test_a_lost_session_is_in_doubt_at_once_and_its_jobs_are_not_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When a session is lost, the broker hears of it at once. Work that was submitted before, such
+    as a commit of a group, is not done in the new session: another broker may coordinate the group.
+    New work is done."""
+    alive = Alive(monkeypatch)
+    monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
+    monkeypatch.setattr(store, "register", lambda *_, **__: 7)
+    done: list[object] = []
+    alive.session.submit(lambda _: "before", done.append)
+    alive.change(SessionState.LOST)
+    assert (alive.lost, alive.session.is_doubtful) == (1, True)
+    alive.change(SessionState.CONNECTED)
+    alive.session.submit(lambda _: "after", done.append)
+    alive.work()
+    assert isinstance(done[0], Unreachable)
+    assert done[1:] == ["after"]
+    assert not alive.session.is_doubtful
 
 
 MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from skidway.broker.catalog import NO_LEADER
 from skidway.broker.coordination.consumers import Committed, TopicOffset
 from skidway.broker.coordination.ledger import Record
 from skidway.broker.coordination.stored_groups import GroupInUse
@@ -66,10 +67,11 @@ class World:
         limits = GroupLimits(initial_rebalance_delay_s=0)
         jobs: Any = self.jobs
         self.topics = {"logs": uuid.UUID(int=1)}
-        self.controller = 1
+        self.controller, self.is_cut_off = 1, False
         self.groups = Groups(
-            1, limits, self.clock, self.timers, jobs, self.topics.get, lambda: self.controller
-        )
+            1, limits, self.clock, self.timers, jobs, self.topics.get, lambda: self.controller,
+            lambda: self.is_cut_off,
+        )  # fmt: skip
         self.said: list[Any] = []
 
     def loaded(self, group: str = "g", record: GroupRecord | None = None) -> None:
@@ -415,3 +417,30 @@ def test_a_former_coordinator_stores_nothing() -> None:
     world.groups.forget_idle()
     assert world.groups.hosted
     assert not world.jobs.writes
+
+
+def test_a_controller_that_is_cut_off_coordinates_nothing() -> None:
+    """While the controller cannot know whether another broker has taken its place, it refuses the
+    members and commits of all groups, and names no coordinator. The groups stay in memory, because
+    the broker may still be the controller."""
+    world = World()
+    member = world.stable()
+    world.is_cut_off = True
+    world.commit(member, 1)
+    assert world.said == [ErrorCode.NOT_COORDINATOR]
+    assert world.groups.coordinator_of("g") == NO_LEADER
+    assert world.groups.hosted
+    world.is_cut_off = False
+    world.commit(member, 1)
+    assert len(world.jobs.commits) == 1
+
+
+def test_after_a_lost_session_groups_are_read_again() -> None:
+    """When its session with ZooKeeper is lost, a broker forgets all groups, even if it is the
+    controller again: another broker may have coordinated them meanwhile."""
+    world = World()
+    world.stable()
+    world.groups.hand_over()
+    assert not world.groups.hosted
+    world.groups.offsets.fetch("g", world.said.append)
+    assert len(world.jobs.loads) == 1

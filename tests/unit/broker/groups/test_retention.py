@@ -149,3 +149,18 @@ def test_only_the_coordinator_deletes_offsets() -> None:
     session: Any = FakeSession(["a"])
     OffsetRetention(groups, session, ManualClock(), 1000, lambda _: {}).look()
     assert len(session.outcomes) == 1
+
+
+def test_a_look_ends_when_another_broker_coordinates_the_groups() -> None:
+    """If the coordinator changes while a broker looks at the groups, the broker looks at no further
+    group."""
+    groups: Any = FakeGroups()
+
+    class Session(FakeSession):
+        def submit(self, work: object, done: Callable[[Any], None]) -> None:
+            groups.coordinates = False
+            super().submit(work, done)
+
+    session: Any = Session(["a", "b"], Verdict(Fate.KEPT))
+    OffsetRetention(groups, session, ManualClock(), 1000, lambda _: {}).look()
+    assert len(session.outcomes) == 1
