@@ -86,9 +86,10 @@ class Adopts(Protocol):
     """A function that finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """Returns SAME if the compressed file contains a known file; from then on, the agent reads
-        the known file in it. Returns UNKNOWN if only a later look can find out which file it
-        contains, and OTHER if it contains none. index: the index of the file's source. may_begin:
+        """Returns SAME if the compressed file has the bytes of a file that the agent knows; from
+        then on, the agent reads the rest of that file from the compressed file. Returns UNKNOWN if
+        only a later look can find out whose bytes it has, and OTHER if no known file has them.
+        index: the index of the file's source. may_begin:
         as in `Sighting`.
         """
         ...

@@ -98,8 +98,8 @@ class OldBuckets:
         return found
 
     def look(self) -> bool:
-        """Judges the old buckets of the next minute of event time. Returns false if there is no
-        further minute with old buckets."""
+        """Judges the old buckets with one start: the next start after that of the previous call.
+        (A bucket is old if it ends before `before_ms`.) Returns false if there is none."""
         now = self._clock.monotonic()
         if now >= self._again_at:
             self._after, self._again_at = FOREVER[0], now + AGAIN_S

@@ -235,8 +235,8 @@ class TopicBuckets:
         return self._totals[-1][1] if self._totals else self._part(0, 0)
 
     def _part(self, begin: int, end: int) -> TopicStanding:
-        """The standing of the judged buckets of these rows, without the verdicts on the newest
-        buckets."""
+        """The standing of the judged buckets in the rows from `begin` to before `end`. Its field
+        `newest` is empty."""
         rows = self.rows[begin:end]
         rows = rows[rows["is_judged"]]
         overdue = rows[rows["overdue"]]

@@ -95,9 +95,9 @@ def of_gap(note: GapNote) -> str:
 
 
 class Said(NamedTuple):
-    """A reason that some agents have. agents: how many agents have this reason. first: a pair for
-    each of the first of these agents. The pair has a key, which sorts this reason of this agent
-    among all reasons of all agents, and the name of the agent's host.
+    """A reason that one or more agents have. agents: the number of these agents. first: a few of
+    them, those that come first in the order of all reasons. Each is a pair: a key, which says the
+    place of this reason of this agent in that order, and the name of the agent's host.
     """
 
     reason: str

@@ -31,7 +31,7 @@ REASONS_SHOWN = 3
 def exit_status(found: Standing, *, everything: bool) -> int:
     """The exit status: 0 if all is good, otherwise 1. All is good if all of these statements are
     true: There are buckets. Every bucket that is due is complete or accepted; with `everything`,
-    this must be true for all buckets. No bucket has a loss or a warning that nobody accepted. No
+    this must be true for all buckets. Every loss and every warning was accepted. No
     hour of buckets is left unjudged, and the store is not being rebuilt. The newest recount of
     every output agrees with the counts."""
     buckets = sum(found.by_status.values())

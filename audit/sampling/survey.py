@@ -52,9 +52,10 @@ class Closer:
 @dataclass(slots=True)
 class Surveyed:
     """The result of a survey of one source topic. output: the topic's name in the output; empty if
-    the output does not have the topic. by_day: the same as `compared`, by the day of the samples.
-    unread: sentences about files that could not be read. closer: details of the first differences,
-    by their index in `compared.differing`.
+    the output does not have the topic. compared: the comparison of all samples. by_day: for each
+    day of samples, the comparison of that day's samples. unread: sentences about files that could
+    not be read. closer: details of the first differences; the key is the difference's index in
+    `compared.differing`.
     """
 
     source: Source

@@ -116,8 +116,9 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
     """site.yml adds rules and targets to the Prometheus of the group `monitoring`. The playbook
-    names the programs that this Prometheus cannot reach. When these programs serve metrics to other
-    hosts, every target answers, no rule fails, and a second run changes nothing."""
+    names the programs that this Prometheus cannot reach. After their settings are changed so that
+    they serve metrics to other hosts, every target answers, and no rule fails. A second run of the
+    playbook changes nothing."""
     watched = ["--limit", "monitoring", "--tags", "monitoring_configure"]
     tags = "agent_configure,agent_run,monitoring_configure"
     opening = ["--limit", "agents:monitoring", "--tags", tags]

@@ -53,8 +53,8 @@ class Kind(StrEnum):
 
 class Fault(NamedTuple):
     """One fault. It has a beginning (in seconds after the start), a kind, a target and a duration
-    (in seconds). The amount is the step of a CLOCK fault in seconds, or FOREVER if a DELETE fault
-    deletes a file for good."""
+    (in seconds). Two kinds also use `amount`. For CLOCK, it is the number of seconds by which the
+    clock jumps. For DELETE, it is FOREVER if the file does not come back."""
 
     at_s: float
     kind: Kind

@@ -229,9 +229,9 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
-    """An older version of the agent that does not support last words may have sent a seal after the
-    last word. The agent then forgets the last word, so that the older time of the last word does
-    not replace the time of the later seal."""
+    """The last word is the final message of an agent that leaves. An older version of the agent,
+    which knows no last words, may have sent a seal after it. Then the agent deletes the stored last
+    word, because its time is older than the time of that seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -36,7 +36,7 @@ ACTIONS = ("line 0", "line 1", "line stock", "send 0", "send 1", "seal 0", "seal
 CLOSING = ("send 0", "send 1", "count", "load", "seal 0", "seal 1", "beat")
 
 Line = tuple[int, int]
-"""The agent of a line, or STOCK for a record without origin, and the start of the line's bucket."""
+"""A line, as a pair: its agent (STOCK if its record has no origin), and the start of its bucket."""
 
 
 @dataclass

@@ -154,8 +154,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
     """The audit requires seals of an agent until this agent is silent both by the audit's clock and
-    by the agents' clocks. Otherwise another agent whose clock was far ahead would make the required
-    agent look silent."""
+    by the agents' clocks. If only the agents' clocks counted, one agent whose clock is far ahead
+    would make every other agent look silent."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):

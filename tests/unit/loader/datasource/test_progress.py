@@ -49,8 +49,8 @@ def test_a_limit_is_shared_by_size() -> None:
 def test_positions_say_where_their_batch_begins() -> None:
     """The positions at a batch's end also contain the offsets at which the batch begins, even for
     topics that were added later. If there are no new records, the positions stay the same, and no
-    batch follows. Only a stream's initial positions are followed by an empty batch, so that Spark
-    writes these positions to the checkpoint."""
+    batch follows. There is one exception: an empty batch follows a stream's initial positions,
+    because only with a batch does Spark write positions to the checkpoint."""
     topics = [topic((0, 9), (2, 5)), topic((0, 3), name="web")]
     ends = next_positions(at(3, 2), topics, None)
     assert (ends["logs"].begins, ends["web"].begins) == ({0: 3, 1: 2}, {})
