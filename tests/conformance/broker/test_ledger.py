@@ -277,7 +277,9 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
         session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: None
     )
     timers = Timers()
-    groups = Groups(1, GroupLimits(), clock, timers, jobs, lambda _topic: None)
+    groups = Groups(
+        1, GroupLimits(), clock, timers, jobs, lambda _topic: None, lambda: 1, lambda: False
+    )
     retention = OffsetRetention(groups, session, clock, WEEK_S * 1000, lambda _: {})
     retention.look()
     assert set(groups.hosted) == {"left"}
