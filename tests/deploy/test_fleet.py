@@ -442,4 +442,5 @@ def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     assert not fleet.server.run(
         "grep -i skidway /etc/prometheus/prometheus.yml", check=False
     ).stdout
-    eventually(lambda: PrometheusOnHost(fleet.server).up() == {}, within_s=90, what="no target")
+    prometheus = PrometheusOnHost(fleet.server)
+    eventually(lambda: prometheus.targets() == set(), within_s=90, what="no target")

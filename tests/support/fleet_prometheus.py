@@ -32,6 +32,13 @@ class PrometheusOnHost:
             for each in found
         }
 
+    def targets(self) -> set[str]:
+        """The jobs of all targets of Skidway that Prometheus scrapes now. (The metric `up` of a job
+        that was removed keeps its last value for five minutes.)"""
+        found = self._get("targets", state="active")["activeTargets"]
+        jobs = {each["labels"]["job"] for each in found}
+        return {each for each in jobs if each.startswith("skidway-")}
+
     def alerts(self) -> set[tuple[str, str]]:
         """The name and the instance of each alert whose condition holds now."""
         found = self._get("alerts")["alerts"]
