@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -179,27 +181,40 @@ def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> N
         assert offsets(client, "g") == {0: 2}
 
 
+@contextlib.contextmanager
+def two_brokers(
+    folder: Path, first: str, second: str
+) -> Iterator[tuple[SkidwayBroker, SkidwayBroker]]:
+    """Runs two brokers of one cluster, each with its address of ZooKeeper. The first broker is the
+    controller, so both name it as the coordinator."""
+    brokers = [
+        SkidwayBroker(
+            folder / str(number), zookeeper, broker_id=number,
+            zookeeper_session_timeout_ms=4_000, group_initial_rebalance_delay_ms=0,
+        )
+        for number, zookeeper in ((1, first), (2, second))
+    ]  # fmt: skip
+    try:
+        for broker in brokers:
+            broker.folder.mkdir()
+            broker.start()
+        with RawClient(brokers[0].port) as here, RawClient(brokers[1].port) as there:
+            create(here)
+            eventually(lambda: coordinator(there) == coordinator(here) == brokers[0].port)
+        yield brokers[0], brokers[1]
+    finally:
+        for broker in brokers:
+            broker.end()
+
+
 def test_all_brokers_name_one_coordinator_and_the_group_moves(
     tmp_path: Path, zookeeper: str
 ) -> None:
     """Each broker of a cluster names the same coordinator, and every other broker refuses a group's
     members and commits. So no partition has two owners. If the coordinator is killed, another
     broker coordinates the group, and the member continues in its generation."""
-    brokers = [
-        SkidwayBroker(
-            tmp_path / str(number), zookeeper, broker_id=number,
-            zookeeper_session_timeout_ms=4_000, group_initial_rebalance_delay_ms=0,
-        )
-        for number in (1, 2)
-    ]  # fmt: skip
-    first, second = brokers
-    try:
-        for broker in brokers:
-            broker.folder.mkdir()
-            broker.start()
+    with two_brokers(tmp_path, zookeeper, zookeeper) as (first, second):
         with RawClient(first.port) as here, RawClient(second.port) as there:
-            create(here)
-            eventually(lambda: coordinator(there) == coordinator(here) == first.port)
             member, generation = become_member(here)
             assert commit(here, 1, member, generation) == ErrorCode.NONE
             assert heartbeat(there, member, generation) == ErrorCode.NOT_COORDINATOR
@@ -214,9 +229,6 @@ def test_all_brokers_name_one_coordinator_and_the_group_moves(
         with RawClient(first.port) as here:
             assert coordinator(here) == second.port
             assert heartbeat(here, member, generation) == ErrorCode.NOT_COORDINATOR
-    finally:
-        for broker in brokers:
-            broker.end()
 
 
 @pytest.mark.slow
@@ -228,36 +240,25 @@ def test_a_coordinator_that_is_cut_off_from_zookeeper_lets_go(
     is back, the former coordinator names the other broker. So no partition has two owners, and a
     late commit does not replace a newer one."""
     server, _, chroot = zookeeper.partition("/")
-    settings = {"zookeeper_session_timeout_ms": 4_000, "group_initial_rebalance_delay_ms": 0}
-    with Relay(int(server.rpartition(":")[2])) as relay:
-        brokers = [
-            SkidwayBroker(tmp_path / "1", f"{relay.address}/{chroot}", broker_id=1, **settings),
-            SkidwayBroker(tmp_path / "2", zookeeper, broker_id=2, **settings),
-        ]
-        first, second = brokers
-        try:
-            for broker in brokers:
-                broker.folder.mkdir()
-                broker.start()
-            with RawClient(first.port) as here, RawClient(second.port) as there:
-                create(here)
-                eventually(lambda: coordinator(there) == coordinator(here) == first.port)
-                member, generation = become_member(here)
-                assert commit(here, 1, member, generation) == ErrorCode.NONE
-                relay.fall_silent()
-                eventually(lambda: coordinator(there) == second.port)
-                assert coordinator(here) == -1
-                assert heartbeat(here, member, generation) == ErrorCode.NOT_COORDINATOR
-                assert commit(here, 9, member, generation) == ErrorCode.NOT_COORDINATOR
-                eventually(lambda: heartbeat(there, member, generation) == ErrorCode.NONE)
-                assert commit(there, 2, member, generation) == ErrorCode.NONE
-                relay.go_on()
-                eventually(lambda: coordinator(here) == second.port)
-                assert commit(here, 9, member, generation) == ErrorCode.NOT_COORDINATOR
-                assert offsets(there, "g") == {0: 2}
-        finally:
-            for broker in brokers:
-                broker.end()
+    with (
+        Relay(int(server.rpartition(":")[2])) as relay,
+        two_brokers(tmp_path, f"{relay.address}/{chroot}", zookeeper) as (first, second),
+        RawClient(first.port) as here,
+        RawClient(second.port) as there,
+    ):
+        member, generation = become_member(here)
+        assert commit(here, 1, member, generation) == ErrorCode.NONE
+        relay.fall_silent()
+        eventually(lambda: coordinator(there) == second.port)
+        assert coordinator(here) == -1
+        assert heartbeat(here, member, generation) == ErrorCode.NOT_COORDINATOR
+        assert commit(here, 9, member, generation) == ErrorCode.NOT_COORDINATOR
+        eventually(lambda: heartbeat(there, member, generation) == ErrorCode.NONE)
+        assert commit(there, 2, member, generation) == ErrorCode.NONE
+        relay.go_on()
+        eventually(lambda: coordinator(here) == second.port)
+        assert commit(here, 9, member, generation) == ErrorCode.NOT_COORDINATOR
+        assert offsets(there, "g") == {0: 2}
 
 
 def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
