@@ -62,6 +62,15 @@ FIGURES = (
     *((name, f"page {name} (aim: 200)", "ms") for name in PAGES),
 )
 
+_PROGRAM = """
+import sys
+from skidway import lean_arrow
+lean_arrow.leave_out()
+from bench.audit_load import main
+main(sys.argv[1:])
+"""
+"""Runs audit_load without pandas, as the collector runs."""
+
 
 def run() -> SidesTable:
     """Measures fleets of each size, each in a process of its own. Returns the table of results."""
@@ -83,7 +92,7 @@ def _rebuilt(size: Size) -> dict[str, Any]:
 
 
 def _measured(*arguments: object) -> dict[str, Any]:
-    command = [sys.executable, "-m", "bench.audit_load", *map(str, arguments)]
+    command = [sys.executable, "-c", _PROGRAM, *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     print(arguments, done.stdout.strip(), flush=True)
     found: dict[str, Any] = json.loads(done.stdout)

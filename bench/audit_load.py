@@ -38,13 +38,10 @@ from bench.audit_fleet import (
     seconds_of,
 )
 from skidway.agent.settings import AgentSettings
-from skidway.audit.collector.collector import (
-    JUDGE_EVERY_S,
-    JUDGE_SHARE,
-    collect_garbage_rarely,
-)
+from skidway.audit.collector.collector import collect_garbage_rarely
 from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
+from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, WAITING_BYTES_MAX
 from skidway.audit.evidence.hearing import Heard
@@ -119,17 +116,18 @@ class Store:
         self._offset = 0
         self.taking: list[float] = []
 
-    def wait(self, said: Second) -> bool:
-        """Adds the messages of one second to the waiting messages. Returns whether so many messages
-        wait that the ledger must store them now."""
-        now_ms = self._clock.now_ms
-        begin, self._offset = self._offset, self._offset + len(said.values)
-        self._waiting += [
-            (value, Heard(TOPIC, "t", 0, begin + number, now_ms, now_ms, is_live=self._is_live))
-            for number, value in enumerate(said.values)
-        ]
-        self._waiting_bytes += sum(map(len, said.values))
-        return self._waiting_bytes >= WAITING_BYTES_MAX
+    def wait(self, said: Second) -> float:
+        """Adds the messages of one second to the waiting messages. If so many messages wait that
+        the ledger must store them, lets it store them. Returns the CPU time that this took."""
+        now_ms, taken = self._clock.now_ms, 0.0
+        for value in said.values:
+            where = Heard(TOPIC, "t", 0, self._offset, now_ms, now_ms, is_live=self._is_live)
+            self._waiting.append((value, where))
+            self._offset += 1
+            self._waiting_bytes += len(value)
+            if self._waiting_bytes >= WAITING_BYTES_MAX:
+                taken += self.take()
+        return taken
 
     def take(self) -> float:
         """Lets the ledger store the waiting messages. Returns the CPU time that this took."""
@@ -180,8 +178,11 @@ class Collector:
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts
-        if self.store.wait(said) or self._second >= self._take_at:
-            self._take_at = self._second + min(TAKE_SHARE * self.store.take(), REFRESH_S)
+        taken = self.store.wait(said)
+        if self._second >= self._take_at:
+            taken += self.store.take()
+        if taken:
+            self._take_at = self._second + min(TAKE_SHARE * taken, REFRESH_S)
         if self._second >= self._judge_at:
             self.judge_buckets()
 
@@ -194,7 +195,7 @@ class Collector:
         self.store.ledger.narrow(self._judge.take_balanced())
         taken = time.process_time() - began
         self.judging.append(taken)
-        self._judge_at = self._second + max(JUDGE_EVERY_S, JUDGE_SHARE * taken)
+        self._judge_at = self._second + next_step_s(taken, self._judge.due)
         for bucket, verdict in self._standing.topics[0].newest.items():
             due_ms = bucket + MINUTE_MS + self._policy.lateness_ms
             if verdict.due and bucket >= START_MS:
@@ -296,8 +297,7 @@ def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
         mark = 0
         for second in range(60 * minutes):
             clock.now_ms += SECOND_MS
-            if store.wait(next(said)):
-                store.take()
+            store.wait(next(said))
             if second == 59 and minutes > 1:
                 store.take()
                 mark = len(store.taking)

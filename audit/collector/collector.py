@@ -25,6 +25,7 @@ from skidway.audit.collector import metrics, risks
 from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HISTORY, HistoryStore
 from skidway.audit.collector.judge import Judge
+from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.pruning import OldBuckets, looking
 from skidway.audit.collector.reject_examples import (
     REQUEST_TIMEOUT_MS,
@@ -55,10 +56,8 @@ from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer, host_and_port
 
 TURN_MS = 500
-JUDGE_EVERY_S = 1.0
 PRUNE_EVERY_S = 1.0
 RISKS_EVERY_S = 10.0
-JUDGE_SHARE = 20  # judging takes at most a twentieth of the time
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
@@ -279,7 +278,7 @@ class _Loop:
             self._editions.publish(step)
         self._ledger.narrow(self._judging.take_balanced())
         taken_s = self._clock.monotonic() - began
-        self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
+        self._judge_at = began + next_step_s(taken_s, self._judging.due)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
         """Sets the metrics of what is at risk. For this, it reads what all senders last reported in

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from skidway.audit.collector.judging_times import Due
 from skidway.audit.collector.topic_buckets import TopicBuckets
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence
@@ -88,6 +89,9 @@ class Judge:
         self._starts: tuple[int, ...] = ()
         self.evidence = Evidence()
         """All evidence of the last step, without the counts of buckets."""
+        self.due: Due | None = None
+        """When further buckets become due, seen from the beginning of the last step; None if no
+        known bucket will become due."""
         self._take_facts()
 
     @property
@@ -120,6 +124,7 @@ class Judge:
             )
             for source in sorted(evidence.topics, key=order)
         ]
+        self.due = _due(looks)
         self._tell(self._judge(looks, is_noting=is_noting), now_ms if is_noting else None)
         return self._standing(evidence, now_ms, {x.source: x for x in looks})
 
@@ -138,6 +143,7 @@ class Judge:
         self.evidence = self._ledger.evidence_without_counts()
         self._topics, self._counted, self._blocks, self._starts = {}, {}, {}, ()
         self._is_whole = self._is_counted = False
+        self.due = None
         found = of_evidence(self.evidence, [], self._take_facts())
         return replace(found, unjudged=1)
 
@@ -294,6 +300,16 @@ class _Look:
         """
         starts = self.topic.rows["bucket"][self.stale]
         return set((starts - starts % size_ms).tolist())
+
+
+def _due(looks: Sequence[_Look]) -> Due | None:
+    found = []
+    for look in looks:
+        now_ms, lateness_ms = look.judgement.facts.now_ms, look.judgement.facts.policy.lateness_ms
+        due = look.topic.next_due(now_ms, lateness_ms)
+        if due is not None:
+            found.append(Due((due[0] - now_ms) / 1000, due[1] / 1000))
+    return min(found, default=None)
 
 
 def _ordered(

@@ -148,6 +148,16 @@ class TopicBuckets:
         rows["stale_since"][stale & (rows["stale_since"] == 0)] = self._looks
         return stale
 
+    def next_due(self, now_ms: int, lateness_ms: int) -> tuple[int, int] | None:
+        """The first time after `now_ms` at which a bucket becomes due, and the bucket's size, both
+        in ms; None if all buckets are due."""
+        due_ms = self.rows["bucket"] + self.rows["bucket_ms"] + lateness_ms
+        later = np.flatnonzero(due_ms > now_ms)
+        if not len(later):
+            return None
+        first = later[np.argmin(due_ms[later])]
+        return int(due_ms[first]), int(self.rows["bucket_ms"][first])
+
     def waiting(self) -> npt.NDArray[np.int64]:
         """Returns, for each row, how many calls of `look` ago the bucket was first found to need a
         new judgement; 0 if it needs none.

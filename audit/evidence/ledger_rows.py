@@ -104,7 +104,6 @@ class Rows:
         self._connection = connection
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
-        self._agents: set[tuple[int, int]] = set()
         self._readings: dict[SenderName, Reading] = {}
         self._pending = PendingRows()
         self._numbers = NumberRows(connection)
@@ -434,8 +433,7 @@ class Rows:
         )
 
     def _take_agent(self, source: int, agent: int) -> None:
-        if agent != NO_AGENT and (source, agent) not in self._agents:
-            self._agents.add((source, agent))
+        if agent != NO_AGENT:
             self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
 
     def _source_ids(self, names: str) -> list[int]:

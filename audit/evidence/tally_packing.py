@@ -26,12 +26,14 @@ from typing import Final
 
 import cramjam
 import numpy as np
+import numpy.typing as npt
 
 from skidway.audit.counts.checksum import NARROW_BITS
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.tallies import (
     AGENT,
     CHECKSUM,
+    COUNT,
     FIRST,
     LAST,
     LINKS,
@@ -41,6 +43,8 @@ from skidway.audit.evidence.tallies import (
     links_of_all,
 )
 from skidway.errors import StateRefused
+
+Bools = npt.NDArray[np.bool_]
 
 _CRC_BYTES: Final = 4
 _HEAD: Final = struct.Struct("<II?")
@@ -60,23 +64,23 @@ _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
 def pack(tallies: TallyColumns, numbers: AgentNumbers) -> bytes:
     """The tallies as bytes."""
-    found = tallies.table.copy()
-    found[AGENT] = numbers.of(found[AGENT], found[SENDER])
-    found = found[:, np.argsort(found[AGENT], kind="stable")]
-    found[LINKS] -= links_of_all(found[LAST], np.zeros_like(found[LAST]))
-    found[LAST] -= found[FIRST]
-    if tallies.is_narrow:
-        found[CHECKSUM] = found[CHECKSUM].view(np.uint64) >> np.uint64(_NARROW_SHIFT)
-    is_first = np.diff(found[AGENT], prepend=-1) != 0
-    firsts, others = found[:, is_first], _without_tally_before(found)[:, ~is_first]
-    others[SENDER] = found[SENDER, ~is_first]
-    others[FIRST] = _differences(found[FIRST, ~is_first], others[SENDER])
+    table = tallies.table
+    begins = np.flatnonzero(np.diff(table[AGENT], prepend=table[AGENT, :1] - 1))
+    numbered = numbers.of(table[AGENT, begins], table[SENDER, begins])
+    order = np.argsort(numbered)
+    lengths = np.diff(begins, append=table.shape[1])[order]
+    places, is_first = _places(lengths)
+    rows = np.repeat(begins[order] - places, lengths) + np.arange(table.shape[1])
+    senders = table[SENDER, rows]
+    firsts, others = [numbered[order]], []
+    for row in range(SENDER, _COLUMNS):
+        column = _stored(row, tallies)[rows]
+        firsts.append(column[is_first])
+        others.append(_differences(row, column, senders, is_first))
     for row in _ASCENDING:
-        firsts[row, 1:] -= firsts[row, :-1].copy()
-    places = np.flatnonzero(is_first)
-    lengths = np.diff(places, append=found.shape[1])
-    parts = [lengths, *firsts, *others[SENDER:]]
-    head = _HEAD.pack(len(places), found.shape[1], tallies.is_narrow)
+        firsts[row] = np.diff(firsts[row], prepend=0)
+    head = _HEAD.pack(len(lengths), table.shape[1], tallies.is_narrow)
+    parts = [lengths, *firsts, *others]
     packed = head + b"".join(_packed(part, is_final=tallies.is_narrow) for part in parts)
     return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
 
@@ -92,41 +96,81 @@ def unpack(value: bytes, numbers: AgentNumbers) -> TallyColumns:
     agents, tallies, is_narrow = _HEAD.unpack_from(packed)
     sizes = [agents] * (1 + _COLUMNS) + [tallies - agents] * (_COLUMNS - 1)
     lengths, *parts = _parts(packed, sizes)
-    places = np.cumsum(lengths) - lengths
-    is_first = np.zeros(tallies, bool)
-    is_first[places] = True
-    firsts = np.array(parts[:_COLUMNS])
+    firsts, others = parts[:_COLUMNS], parts[_COLUMNS:]
     for row in _ASCENDING:
-        np.cumsum(firsts[row], out=firsts[row])
-    found = np.zeros((_COLUMNS, tallies), np.int64)
-    found[SENDER:, ~is_first] = parts[_COLUMNS:]
-    senders = found[SENDER].copy()
-    numbered = _sums(found[FIRST, ~is_first], senders[~is_first])
-    sums = np.cumsum(found, axis=1)
-    found = sums + np.repeat(firsts - sums[:, places], lengths, axis=1)
-    found[SENDER] = np.where(is_first, found[SENDER], senders)
-    found[FIRST, is_first], found[FIRST, ~is_first] = firsts[FIRST], numbered
+        firsts[row] = np.cumsum(firsts[row])
+    places, is_first = _places(lengths)
+    senders = _column(firsts[SENDER], others[0], is_first)
+    ids = numbers.agents(firsts[AGENT])
+    order = np.argsort(ids)
+    begins, counts = places[order], lengths[order]
+    rows = np.repeat(begins - _places(counts)[0], counts) + np.arange(tallies)
+    found = np.empty((_COLUMNS, tallies), np.int64)
+    found[AGENT], found[SENDER] = np.repeat(ids[order], counts), senders[rows]
+    for row in range(COUNT, _COLUMNS):
+        differences = others[row - SENDER]
+        if row == FIRST:
+            numbered = _sums(differences, senders[~is_first])
+            found[row] = _column(firsts[row], numbered, is_first)[rows]
+        elif differences.any():
+            column = _column(firsts[row], differences, is_first)
+            sums = np.cumsum(column)
+            column = sums - np.repeat(sums[places] - firsts[row], lengths)
+            found[row] = column[rows]
+        else:
+            found[row] = np.repeat(firsts[row][order], counts)
     found[LAST] += found[FIRST]
     found[LINKS] += links_of_all(found[LAST], np.zeros_like(found[LAST]))
     if is_narrow:
         found[CHECKSUM] <<= _NARROW_SHIFT
-    found[AGENT] = numbers.agents(found[AGENT])
-    return TallyColumns(found[:, np.lexsort((found[SENDER], found[AGENT]))], is_narrow)
+    return TallyColumns(found, is_narrow)
 
 
-def _without_tally_before(table: Int64s) -> Int64s:
-    found = table.copy()
-    found[:, 1:] -= table[:, :-1]
+def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
+    """lengths: how many tallies each agent has. Returns the place of each agent's first tally, and
+    for each tally whether it is its agent's first."""
+    ends = np.cumsum(lengths)
+    places = ends - lengths
+    is_first = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)
+    is_first[places] = True
+    return places, is_first
+
+
+def _stored(row: int, tallies: TallyColumns) -> Int64s:
+    """The values of a column, in the form in which they are stored."""
+    found: Int64s = tallies.table[row]
+    if row == LAST:
+        found = found - tallies.table[FIRST]
+    elif row == LINKS:
+        last = tallies.table[LAST]
+        found = found - links_of_all(last, np.zeros_like(last))
+    elif row == CHECKSUM and tallies.is_narrow:
+        found = (found.view(np.uint64) >> np.uint64(_NARROW_SHIFT)).view(np.int64)
     return found
 
 
-def _differences(values: Int64s, senders: Int64s) -> Int64s:
-    """The values in the order of their senders, each as the difference from the value before."""
-    return np.diff(values[np.argsort(senders, kind="stable")], prepend=0)
+def _differences(row: int, column: Int64s, senders: Int64s, is_first: Bools) -> Int64s:
+    """The values of all tallies that are not the first of their agents, in the form in which they
+    are stored. Senders are stored as they are. The number of a first delta is stored as the
+    difference from the previous such number of the same sender, and any other value as the
+    difference from the previous tally."""
+    found: Int64s = column[~is_first]
+    if row == FIRST:
+        order = np.argsort(senders[~is_first], kind="stable")
+        found = np.diff(found[order], prepend=0)
+    elif row != SENDER:
+        found = np.diff(column, prepend=0)[~is_first]
+    return found
+
+
+def _column(firsts: Int64s, others: Int64s, is_first: Bools) -> Int64s:
+    found = np.empty(len(is_first), np.int64)
+    found[is_first], found[~is_first] = firsts, others
+    return found
 
 
 def _sums(differences: Int64s, senders: Int64s) -> Int64s:
-    """The values whose `_differences` these are."""
+    """The values of which `_differences` made these numbers. senders: their senders."""
     found = np.empty_like(differences)
     found[np.argsort(senders, kind="stable")] = np.cumsum(differences)
     return found

@@ -31,7 +31,7 @@ from skidway.audit.evidence.tallies import (
 from skidway.audit.evidence.tally_packing import pack, unpack
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 
-KEPT_TALLIES_MAX: Final = 1_600_000
+KEPT_TALLIES_MAX: Final = 800_000
 KEPT_BUCKETS_MAX: Final = 20_000
 """Memory holds at most this many buckets, and at most this many tallies (of 80 bytes each)."""
 

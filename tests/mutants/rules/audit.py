@@ -2621,8 +2621,8 @@ MUTANTS = (
     Mutant(
         "the store forgets which checksums are narrow",
         "audit/evidence/tally_packing.py",
-        "found[SENDER], found[AGENT]))], is_narrow)\n",
-        "found[SENDER], found[AGENT]))])\n",
+        "    return TallyColumns(found, is_narrow)\n",
+        "    return TallyColumns(found)\n",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_adding_to_known_tallies_is_adding_up_all",

@@ -1,0 +1,39 @@
+"""Tests when the collector judges: when buckets become due, but not too often."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from skidway.audit.collector.judging_times import STEP_EVERY_S, STEP_SHARE, Due, next_step_s
+
+MINUTE_S = 60.0
+
+
+def test_judging_takes_a_twentieth_of_the_time() -> None:
+    """If no bucket becomes due soon, the collector waits twenty times as long as judging took."""
+    assert next_step_s(0.5, None) == STEP_SHARE * 0.5
+    assert next_step_s(0.5, Due(600.0, 3600.0)) == STEP_SHARE * 0.5
+
+
+def test_a_quick_step_is_followed_after_a_second() -> None:
+    """In a small fleet, the collector judges once a second."""
+    assert next_step_s(0.001, None) == STEP_EVERY_S
+    assert next_step_s(0.001, Due(0.3, MINUTE_S)) == STEP_EVERY_S
+
+
+@pytest.mark.parametrize("taken_s", [0.001, 0.2, 0.6, 0.9, 1.1, 1.5, 2.0, 2.5, 2.9, 3.5, 4.5, 5.5])
+def test_each_bucket_is_judged_when_it_becomes_due(taken_s: float) -> None:
+    """If buckets become due each minute, a step begins within a second after each of these moments,
+    although steps usually are further apart. Judging takes at most a tenth of the time."""
+    for tenth in range(0, 600, 7):
+        began, steps = tenth / 10, list[float]()
+        while began < 60 * MINUTE_S:
+            steps.append(began)
+            began += next_step_s(taken_s, Due(MINUTE_S - began % MINUTE_S, MINUTE_S))
+        due = [MINUTE_S * number for number in range(4, 59)]
+        assert max(min(x for x in steps if x >= each) - each for each in due) <= STEP_EVERY_S
+        gaps = [after - before for before, after in pairwise(steps)]
+        assert min(gaps) >= min(STEP_EVERY_S / 2, 10 * taken_s)
+        assert len(steps) * taken_s <= 0.1 * 60 * MINUTE_S + taken_s
