@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
-from skidway.audit.sampling.comparison import Differing
+from skidway.audit.sampling.comparison import OTHER_FILE, Differing
 from skidway.audit.sampling.survey import Closer, Surveyed
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import Found
@@ -203,6 +203,8 @@ def _difference_lines(surveyed: Surveyed, differing: Differing, closer: Closer) 
     yield f"content differs: {_file(sample)} byte {found.first:,}, {found.length:,} bytes"
     yield f"  {differing.words}{f'; {closer.record}' if closer.record else ''}"
     yield f"  {tier}: {_place(surveyed, differing)}, {_offset(surveyed, found)}"
+    if differing.words == OTHER_FILE:
+        yield f"  the row's file: {_printable(f'{found.host}:{found.path}')}"
     if closer.fields:
         yield f"  differing fields: {', '.join(closer.fields)}"
     if closer.values is not None:
@@ -262,6 +264,8 @@ def _difference_document(
         "partition": said.partition,
         "offset": said.offset,
         "words": said.words,
+        "row_host": differing.found.host,
+        "row_path": differing.found.path,
         "record": closer.record,
         "fields": list(closer.fields),
         "values": None if closer.values is None else plain(closer.values),

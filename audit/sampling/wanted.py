@@ -48,7 +48,8 @@ class Found:
     first, length: from the origin of the row or record. time_ms: the event time. content: the
     content sum; None if the sum cannot be computed, and then `obstacle` says why. place: for a row,
     the file and the row's number in the file; for a record, the topic. is_reject: whether the
-    loader made a reject of the record. datum: the datum of a record.
+    loader made a reject of the record. datum: the datum of a record. host, path: a row's `_host`
+    and `_file`; empty if the column is null; None for a record, and if there is no such column.
     """
 
     first: int
@@ -61,6 +62,8 @@ class Found:
     obstacle: str = ""
     is_reject: bool = False
     datum: bytes = b""
+    host: str | None = None
+    path: str | None = None
 
 
 def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:

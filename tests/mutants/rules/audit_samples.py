@@ -13,6 +13,7 @@ _SURVEY = "tests/unit/audit/sampling/test_survey.py::"
 _EVIDENCE = "tests/unit/audit/evidence/test_samples.py::"
 _WHY = "tests/unit/audit/explanation/test_explanation.py::"
 
+_FILE = f"{_COMPARE}test_host_and_path_of_a_row_are_compared"
 _LEFT_OUT = f"{_SURVEY}test_a_run_that_left_rows_out_takes_nothing_back"
 _DROPPED = f"{_SAMPLER}test_a_reload_that_draws_nothing_drops_what_is_drawn"
 _NOTES = "tests/unit/audit/topic/test_notes.py::"
@@ -126,9 +127,30 @@ MUTANTS = (
     Mutant(
         "of two rows only the first is compared",
         "audit/sampling/comparison.py",
-        "next((each for each in rows if each.content != content), rows[0])",
+        "next((each for each in rows if _row_words(wanted, each, content)), rows[0])",
         "rows[0]",
         (f"{_COMPARE}test_rows_are_equal_or_differ",),
+    ),
+    Mutant(
+        "the host of a row is not compared",
+        "audit/sampling/comparison.py",
+        "row.host not in {None, wanted.sample.host} or ",
+        "",
+        (_FILE,),
+    ),
+    Mutant(
+        "the path of a row is not compared",
+        "audit/sampling/comparison.py",
+        " or row.path not in {None, wanted.sample.path}:",
+        ":",
+        (_FILE,),
+    ),
+    Mutant(
+        "a row without host is not compared with the line's host",
+        "audit/sampling/row_contents.py",
+        '    return [each or "" for each in table.column(name).to_pylist()]\n',
+        "    return table.column(name).to_pylist()\n",
+        (f"{_ROWS}test_host_and_path_of_a_row_are_read",),
     ),
     Mutant(
         "a row that the load has left out is compared as not loaded",

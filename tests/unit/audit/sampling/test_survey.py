@@ -16,7 +16,7 @@ import pytest
 from skidway.audit.counts.content import content_sums
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.sampling import sample_report
-from skidway.audit.sampling.comparison import NOT_FOUND
+from skidway.audit.sampling.comparison import NOT_FOUND, OTHER_FILE
 from skidway.audit.sampling.survey import Surveyed, survey
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import wanted_of
@@ -105,6 +105,25 @@ def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: 
     wrong = batch([VALUES[0], value("2nd-or"), VALUES[2]])
     world.append(wrong, only="dc1")
     assert surveyed(world).closer[0].record == "the record in dc1 differs, too"
+
+
+@promise("6 content")
+def test_a_row_with_another_path_is_named_with_its_path(world: LineWorld) -> None:
+    """If the row of a line has the right content but another path than the line's file, the report
+    names the path of the row, and the line's file."""
+    world.append(batch(VALUES))
+    path = load(world, *TEXTS)
+    table = pq.ParquetFile(path).read()
+    at = table.column_names.index("_file")
+    pq.write_table(table.set_column(at, "_file", pa.array([PATH, "/other", PATH])), path)
+    found = surveyed(world)
+    assert [x.words for x in found.compared.differing] == [OTHER_FILE]
+    (made,) = sample_report.results([found], [], 1, "l1", str(world.root))
+    assert [(x.path, x.words) for x in made.differences] == [(PATH, OTHER_FILE)]
+    assert f"  the row's file: {HOST}:/other" in [*sample_report.lines([found], [], Told())]
+    document = sample_report.document([found], [], Told())
+    (difference,) = document["topics"][0]["differences"]
+    assert (difference["row_host"], difference["row_path"]) == (HOST, "/other")
 
 
 @promise("6 content")
