@@ -35,6 +35,14 @@ class Wanted:
         """The sampled bytes."""
         return Span(self.sample.agent, self.sample.file, self.sample.first, self.sample.end)
 
+    def has_no_line(self, agent: int, file: int, first: int) -> bool:
+        """Whether this position of the file is in the sampled bytes, but the agent makes no record
+        of a line that begins there.
+        """
+        span = self.span
+        is_sampled = (agent, file) == (span.agent, span.file) and span.begin <= first < span.end
+        return is_sampled and first not in self.part.firsts
+
     @property
     def day(self) -> int:
         """The start, in ms, of the day (UTC) of the sample."""

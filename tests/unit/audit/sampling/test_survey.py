@@ -16,7 +16,7 @@ import pytest
 from skidway.audit.counts.content import content_sums
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.sampling import sample_report
-from skidway.audit.sampling.comparison import NOT_FOUND, OTHER_FILE
+from skidway.audit.sampling.comparison import NO_LINE, NOT_FOUND, OTHER_FILE
 from skidway.audit.sampling.survey import Surveyed, survey
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import wanted_of
@@ -183,6 +183,41 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
     pq.write_table(_with_messages(path, TEXTS), path)
     (healed,) = sample_report.results([surveyed(world)], [again], 4, "l1", output)
     assert (healed.equal, healed.differing, healed.differences) == (3, 0, ())
+
+
+@promise("6 content")
+def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
+    """If a comparison found a row for which there is no line, the row counts as a difference until
+    a later run reads the same sampled bytes and all files, and finds no such row. A run that did
+    not look for the row does not remove the difference. A record without a line still counts,
+    because a run looks for no records if each line has a row."""
+    world.append(batch(VALUES))
+    path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
+    pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
+    output = str(world.root)
+    (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
+    assert [(x.first, x.words) for x in first.differences] == [(FIRSTS[1] + 1, NO_LINE)]
+    (still,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    assert still.differences == first.differences
+
+    pq.write_table(pq.ParquetFile(path).read().slice(0, 3), path)
+    reloaded = surveyed(world)
+    (healed,) = sample_report.results([reloaded], [still], 3, "l1", output)
+    assert (healed.equal, healed.differences) == (3, ())
+    others = [
+        replace(reloaded, unread=["another file cannot be read"]),
+        replace(reloaded, output=""),
+        replace(reloaded, wanted=[]),
+        replace(reloaded, wanted=[*wanted_of([replace(SAMPLE, end=FIRSTS[1] + 1)])]),
+    ]
+    for other in others:
+        (kept,) = sample_report.results([other], [still], 3, "l1", output)
+        assert kept.differences == still.differences
+    of_record = replace(still.differences[0], tier="MIRROR")
+    (kept,) = sample_report.results(
+        [reloaded], [replace(still, differences=(of_record,))], 3, "l1", output
+    )
+    assert kept.differences == (of_record,)
 
 
 @promise("6 content")
