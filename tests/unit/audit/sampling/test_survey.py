@@ -158,7 +158,8 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
     """A difference stays in the newest result until a later run compares its line again and finds
-    no difference. A run that could not read the line's row does not remove the difference."""
+    no difference. A run that could not read the line's row, or that found neither row nor record of
+    the line, does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -172,6 +173,9 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
     world.clusters["dc1"].log(TopicPartition("logs", 0)).expire(3)
     world.clusters["offline"].log(TopicPartition("dc1.logs", 0)).expire(3)
     kept = path.read_bytes()
+    pq.write_table(pq.ParquetFile(path).read().slice(2), path)
+    (lacking,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    assert (lacking.compared, lacking.differences) == (1, (difference,))
     path.write_bytes(b"")
     (blind,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
     assert (blind.compared, blind.differences) == (0, (difference,))
