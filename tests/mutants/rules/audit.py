@@ -2964,6 +2964,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a recount reads files on Arrow's threads, which may abort the process at its end",
+        "audit/recount/row_files.py",
+        ", use_threads=False)",
+        ")",
+        ("tests/unit/audit/recount/test_row_files.py::test_a_file_is_read_by_one_thread",),
+    ),
+    Mutant(
         "a tier that lacks records has a latency",
         "audit/reports/latencies.py",
         "sums.count == most == arrival.records",
