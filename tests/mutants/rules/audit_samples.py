@@ -63,6 +63,13 @@ MUTANTS = (
         (f"{_SAMPLER}test_what_is_not_there_any_more_is_told_as_gone",),
     ),
     Mutant(
+        "a sample has the path that rotation has given to the file",
+        "agent/sampling/sampler.py",
+        "else tracked.birth.path,",
+        "else tracked.location,",
+        (f"{_SAMPLER}test_a_sample_has_the_path_that_was_announced",),
+    ),
+    Mutant(
         "another version of the program tells what it would make",
         "agent/sampling/sampler.py",
         "if recipe is None or recipe != at_present(recipe):",
