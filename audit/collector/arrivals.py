@@ -13,9 +13,9 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports.latencies import Arrival
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
@@ -32,13 +32,6 @@ have not changed, nothing is written.
 
 Key = tuple[Source, int, int]
 Counts = tuple[tuple[str, str, int], ...]
-
-
-class Arrival(NamedTuple):
-    """The number of records that a place has of a bucket, and since when it has had this number."""
-
-    records: int
-    time_ms: int
 
 
 class Arrivals:

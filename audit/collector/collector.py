@@ -46,6 +46,7 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
+from skidway.audit.topic.notes import Note
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
@@ -111,7 +112,9 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
             registry=settings.schema_registry_url,
             clusters=settings.clusters,
         )
-        examples = RejectExamples(lambda: _client(settings, clock), lambda: loop.standing)
+        examples = RejectExamples(
+            lambda: _client(settings, clock), lambda: loop.standing, lambda: loop.notes
+        )
         dashboard = Dashboard(editions, clock, histories[1], access, lambda: examples.found)
         stack.enter_context(_serving(dashboard, settings.listener))
         stack.enter_context(looking(old, clock, stopping))
@@ -185,6 +188,7 @@ class _Loop:
             ledger, lambda: expected.policy, clock, note, lambda: self._has_caught_up
         )
         self.standing = NOTHING_JUDGED
+        self.notes: Sequence[Note] = ()
         self._clocks = Clocks()
         self._has_read = False
         self.health = Health(True)
@@ -287,7 +291,7 @@ class _Loop:
         if self._clock.monotonic() < self._risks_at:
             return
         self._risks_at = self._clock.monotonic() + RISKS_EVERY_S
-        notes = self._ledger.notes() if hosts else []
+        self.notes = notes = self._ledger.notes() if hosts else []
         topics = [x for x in self.standing.topics if not x.source.topic.endswith(REJECTED_SUFFIX)]
         metrics.tell_risks(
             risks.host_risks(hosts, risks.backlogs(notes), now_ms),

@@ -17,7 +17,8 @@ from starlette.exceptions import HTTPException
 from skidway.audit.collector.history import Row
 from skidway.audit.collector.history_store import BucketHistory, HistoryStore
 from skidway.audit.evidence.evidence import FOREVER
-from skidway.audit.reports import history_report, report
+from skidway.audit.reports import history_report, latencies, report
+from skidway.audit.reports.latencies import ByPlace
 from skidway.audit.reports.topic_names import is_named, topic_name
 from skidway.cli.moments import parse_moment
 from skidway.errors import UsageError
@@ -49,7 +50,7 @@ def answer(
         "since": report.time_text(store.since_ms),
         "since_ms": store.since_ms,
         "more": len(found) > BUCKETS_MAX,
-        "buckets": [_document(x) for x in found[:BUCKETS_MAX]],
+        "buckets": [_document(x, store.arrivals(x)) for x in found[:BUCKETS_MAX]],
     }
 
 
@@ -58,7 +59,7 @@ def changes(found: BucketHistory) -> list[str]:
     return history_report.lines(map(_change, found.rows), found.left_out)
 
 
-def _document(found: BucketHistory) -> dict[str, Any]:
+def _document(found: BucketHistory, arrivals: ByPlace) -> dict[str, Any]:
     return {
         "topic": topic_name(found.source),
         "topic_id": found.source.topic_id,
@@ -66,6 +67,7 @@ def _document(found: BucketHistory) -> dict[str, Any]:
         "bucket_ms": found.bucket,
         "left_out": found.left_out,
         "changes": [_change(x) for x in found.rows],
+        "arrivals": latencies.documents(arrivals),
     }
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skidway.audit.collector import arrivals
-from skidway.audit.collector.arrivals import Arrival, Arrivals
+from skidway.audit.collector.arrivals import Arrivals
 from skidway.audit.collector.history import Kept, Key, Row, counts_of, noted
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence.evidence import Window
 from skidway.audit.judgement.verdict import BucketVerdict, Status
-from skidway.audit.topic.messages import Tier
+from skidway.audit.reports.latencies import ByPlace
 from skidway.kafka.source import Source
 
 HISTORY = "history.db"
@@ -139,13 +139,14 @@ class HistoryStore:
             for bucket, source, size in keys
         ]
 
-    def arrivals(self, verdict: BucketVerdict) -> dict[tuple[Tier, str], Arrival]:
-        """Returns since when each place has had its present count, by tier and name."""
-        ids = {source: id_ for id_, source in self._sources().items()}
-        id_ = ids.get(verdict.source)
-        if id_ is None:
-            return {}
-        return self._arrivals.read(id_, verdict.bucket, verdict.bucket_ms)
+    def arrivals(self, of: BucketVerdict | BucketHistory) -> ByPlace:
+        """Returns since when each place has had its present count of a bucket."""
+        source = of.source
+        found = self._database.execute(
+            "SELECT id FROM sources WHERE (cluster, cluster_id, topic, topic_id) = (?, ?, ?, ?)",
+            (source.cluster, source.cluster_id, source.topic, source.topic_id),
+        ).fetchone()
+        return {} if found is None else self._arrivals.read(found[0], of.bucket, of.bucket_ms)
 
     def completions(self, since_ms: int, count_max: int) -> list[Completion]:
         """Returns when each bucket that begins at `since_ms` or later was first complete. Returns

@@ -1,24 +1,31 @@
-"""Reads an example of the rejected lines of each topic for the pages, on a thread of its own.
+"""Reads examples of the rejected lines and records of each topic for the pages, on a thread of its
+own.
 
-The text is what the agent's rules (`shape`) have let it send to `<topic>.rejected`. It is short and
-printable (see rejected_examples in package schemas.consuming). The thread reads from the brokers
-whose audit topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line for each topic
-that has a newer bucket with rejects, for at most TOPICS_MAX topics. If the brokers cannot be
-reached, the pages show the earlier examples. Judging and answers never wait for this thread.
+The text of a line is what the agent's rules (`shape`) have let it send to `<topic>.rejected`. The
+text of a record that the loader rejected is what these rules have let the agent send to the topic
+(see loader_rejects). Texts are short and printable (see rejected_examples in package
+schemas.consuming). The thread reads from the brokers whose audit topics the collector reads. Every
+LOOK_EVERY_S seconds, it reads one line for each topic that has a newer bucket with rejects, and one
+record for each topic with a newer load that rejected records, of at most TOPICS_MAX topics each. If
+the brokers cannot be reached, the pages show the earlier examples. Judging and answers never wait
+for this thread.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from skidway import log
+from skidway.audit.collector import loader_rejects
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.load_note import RejectedRecord
+from skidway.audit.topic.notes import Note
 from skidway.audit.tracing.logs import topic_here
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch
@@ -34,39 +41,53 @@ STOP_WITHIN_S: Final = 5.0
 REQUEST_TIMEOUT_MS: Final = 10_000
 
 Examples = Mapping[Source, RejectedExample]
-"""By topic of rejects, a line that agents rejected."""
+"""By topic of rejects, a line that agents rejected; by topic, a record that the loader rejected."""
+
+Notes = Sequence[Note]
 
 NO_EXAMPLES: Final[Examples] = MappingProxyType({})
+
+BucketKey = tuple[int, int]
+"""The start and the length of a bucket, in ms."""
 
 _log = log.get(__name__)
 
 
 class RejectExamples:
     """One thread calls `look`. `found` is an immutable value, which other threads read. connect:
-    makes a client of the brokers. standing: the newest standing."""
+    makes a client of the brokers. standing, notes: the newest standing, and the newest notes of all
+    senders."""
 
-    def __init__(self, connect: Callable[[], Client], standing: Callable[[], Standing]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Client],
+        standing: Callable[[], Standing],
+        notes: Callable[[], Notes] = tuple,
+    ) -> None:
         self._connect = connect
-        self._standing = standing
-        self._looked: dict[Source, int] = {}
+        self._standing, self._notes = standing, notes
+        self._looked: dict[Source, BucketKey | RejectedRecord] = {}
         self._is_away = False
         self.found: Examples = NO_EXAMPLES
 
     def look(self) -> None:
-        """Reads an example for each topic that has a newer bucket with rejects than at the last
-        look. Logs once if the brokers cannot be reached."""
-        wanted = _wanted(self._standing())
+        """Reads an example for each topic that has a newer bucket or load with rejects than at the
+        last look. Logs once if the brokers cannot be reached."""
+        standing = self._standing()
+        wanted: dict[Source, BucketKey | RejectedRecord] = {
+            **_wanted_lines(standing), **_wanted_records(standing, self._notes()),
+        }  # fmt: skip
         found = {x: self.found[x] for x in wanted if x in self.found}
         self._looked = {x: at for x, at in self._looked.items() if x in wanted}
-        new = [x for x in wanted.values() if self._looked.get(x.source) != x.bucket]
+        new = {x: at for x, at in wanted.items() if self._looked.get(x) != at}
         try:
             if new:
                 with self._connect() as client:
-                    for verdict in new:
-                        example = _example(client, verdict)
-                        self._looked[verdict.source] = verdict.bucket
+                    for source, at in new.items():
+                        example = _example(client, source, at)
+                        self._looked[source] = at
                         if example is not None:
-                            found[verdict.source] = example
+                            found[source] = example
             self._is_away = False
         except (SkidwayError, CorruptBatch, OSError) as error:
             if not self._is_away:
@@ -94,15 +115,25 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
         thread.join(STOP_WITHIN_S)  # it may wait for a broker, and owns nothing that is stored
 
 
-def _wanted(standing: Standing) -> dict[Source, BucketVerdict]:
+def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:
     """The newest bucket with rejects of each topic of rejects, of the topics with most rejects."""
-    found: dict[Source, BucketVerdict] = {}
+    found: dict[Source, BucketKey] = {}
     rejects = [x for x in standing.topics if x.source.topic.endswith(REJECTED_SUFFIX) and x.records]
     for topic in sorted(rejects, key=lambda x: -x.records)[:TOPICS_MAX]:
         newest = _newest(topic)
         if newest is not None:
-            found[topic.source] = newest
+            found[topic.source] = newest.bucket, newest.bucket_ms
     return found
+
+
+def _wanted_records(standing: Standing, notes: Notes) -> dict[Source, RejectedRecord]:
+    """The record that the newest load with rejects has named, of the topics with most rejects of
+    the loader."""
+    named = loader_rejects.newest(notes)
+    rejecting = [x for x in standing.topics if x.rejects and x.source in named]
+    lines = [x for x in rejecting if not x.source.topic.endswith(REJECTED_SUFFIX)]
+    chosen = sorted(lines, key=lambda x: -x.rejects)[:TOPICS_MAX]
+    return {x.source: named[x.source] for x in chosen}
 
 
 def _newest(topic: TopicStanding) -> BucketVerdict | None:
@@ -110,9 +141,13 @@ def _newest(topic: TopicStanding) -> BucketVerdict | None:
     return max(found, key=lambda x: x.bucket, default=None)
 
 
-def _example(client: Client, verdict: BucketVerdict) -> RejectedExample | None:
-    topic = topic_here(client, verdict.source)
+def _example(
+    client: Client, source: Source, at: BucketKey | RejectedRecord
+) -> RejectedExample | None:
+    if isinstance(at, RejectedRecord):
+        return loader_rejects.example(client, source, at)
+    topic = topic_here(client, source)
     if topic is None:
         return None
-    until = verdict.bucket + verdict.bucket_ms
-    return rejected_example(client, topic, Wanted(since=verdict.bucket, until=until))
+    begin, size = at
+    return rejected_example(client, topic, Wanted(since=begin, until=begin + size))

@@ -8,7 +8,7 @@ import argparse
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -40,11 +40,11 @@ def add_collector(parser: argparse.ArgumentParser, when: str = "") -> None:
     )
 
 
-def changes(collector: str, topic: str, bucket: str) -> Sequence[Mapping[str, Any]]:
-    """The changes of one bucket's verdict, the oldest first; empty if the history does not have the
-    bucket. Raises Unreachable, UsageError."""
+def bucket_history(collector: str, topic: str, bucket: str) -> Mapping[str, Any] | None:
+    """The history of one bucket, as docs/audit.md describes it; None if the history does not have
+    the bucket. Raises Unreachable, UsageError."""
     found = _asked(collector, {"topic": topic, "bucket": bucket})["buckets"]
-    return [] if not found else found[0]["changes"]
+    return found[0] if found else None
 
 
 def print_history(args: argparse.Namespace) -> int:

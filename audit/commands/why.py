@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skidway.audit.commands import agent_health, every_why, history, options
@@ -20,6 +20,7 @@ from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports.latencies import arrivals_in, latencies_ms
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
 from skidway.cli.moments import parse_moment
@@ -179,7 +180,8 @@ def _window(ledger: Ledger, bucket: str, now_ms: int) -> Window:
 
 def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: int) -> None:
     names = topic_names(x.source for x, _ in found)
-    since = {id(x): _since(args.collector, names[x.source], x) for x, _ in found}
+    noted = {id(x): _noted(args.collector, names[x.source], x) for x, _ in found}
+    since = {id(x): _since(x, noted[id(x)]) for x, _ in found}
     if args.json:
         buckets = [
             {
@@ -189,6 +191,7 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
                 "verdict": verdict.word,
                 "due": verdict.due,
                 "since": since[id(verdict)],
+                "places": _places(verdict, noted[id(verdict)]),
                 "causes": [
                     document(x) | {"line": None if line is None else line.document()}
                     for x, line in causes
@@ -236,15 +239,36 @@ def _more(others: int, same: int) -> str:
     return f"{said} a look, too. {which} the same causes: an acceptance as above covers them all."
 
 
-def _since(collector: str, topic: str, verdict: BucketVerdict) -> str | None:
-    """Since when the bucket has had its verdict, according to the collector's history; None if no
-    collector answers or if the history does not have the bucket."""
+def _noted(collector: str, topic: str, verdict: BucketVerdict) -> Mapping[str, Any]:
+    """The collector's history of a bucket; empty if no collector answers or if the history does not
+    have the bucket."""
     try:
-        changes = history.changes(collector, topic, time_text(verdict.bucket))
+        found = history.bucket_history(collector, topic, time_text(verdict.bucket))
     except (Unreachable, UsageError):
-        return None
+        return {}
+    return found or {}
+
+
+def _places(verdict: BucketVerdict, noted: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each place counted, and how long after the bucket's end it first had all records; None
+    if this is not known. noted: the collector's history of the bucket."""
+    latencies = latencies_ms(verdict, arrivals_in(noted.get("arrivals")))
+    return [
+        {
+            "tier": place.tier.value.lower(),
+            "place": place.name,
+            "count": None if sums is None else sums.count,
+            "latency_ms": latencies[place],
+        }
+        for place, sums in verdict.places().items()
+    ]
+
+
+def _since(verdict: BucketVerdict, noted: Mapping[str, Any]) -> str | None:
+    """Since when the bucket has had its verdict, according to the collector's history; None if this
+    is not known."""
     begin = None
-    for change in reversed(changes):
+    for change in reversed(noted.get("changes", ())):
         if change["word"] != verdict.word:
             break
         begin = change["time"]

@@ -1,4 +1,8 @@
-"""Reads one file of rows or rejects in pieces: its bytes, and the rows in it."""
+"""Reads one file of rows or rejects in pieces: its bytes, and the rows in it.
+
+The files are objects of Python. So rows are read without Arrow's threads: such a thread may let go
+of the file only when the interpreter already ends, and the process would abort.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +86,7 @@ def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[
     never in memory as a whole."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     wanted = None if columns is None else list(columns)
-    yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+    yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted, use_threads=False)
 
 
 def _int64(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -12,4 +12,5 @@ The package has these modules:
     completeness_report
                     whether topics are complete, for `skidway audit complete`
     history_report  the history of verdicts in words
+    latencies       how long after the end of a bucket each place had all its records
 """

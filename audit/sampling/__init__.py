@@ -23,8 +23,9 @@ names the column that the row lacks.
 
 If the sums are equal, the row has the values that the agent's program makes from the line today,
 with the settings with which the agent sent the line. Equal sums do not prove that these settings
-are what the operator meant. The sums do not cover columns that other schemas added, the names of
-host and file in a row, or the record's key.
+are what the operator meant. The sums do not cover columns that other schemas added, or the record's
+key, which neither a row nor a sample has. Host and path of a row are compared with those of the
+sample: both come from the announcement of the file id, so renaming the file changes neither.
 
 The command writes nothing, except that with --tell it sends a message with the result to the
 collector.

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from skidway.audit.sampling.wanted import Found, Wanted
 
 OTHER_CONTENT = "the row has other content than the line"
+OTHER_FILE = "the row has another host or path than the line's file"
 OTHER_RECORD = "the record has other content than the line"
 SEVERAL = "several rows have this line"
 NO_ROW = "no row has this line, although its offset is loaded"
@@ -107,7 +108,7 @@ def compare(
 
 
 def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result: Compared) -> None:
-    row = next((each for each in rows if each.content != content), rows[0])
+    row = next((each for each in rows if _row_words(wanted, each, content)), rows[0])
     if row.is_reject:
         result.uncompared[REJECTED] += 1
     elif row.content is None:
@@ -115,13 +116,25 @@ def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result:
     else:
         result.rows += 1
         result.lines.add((wanted.sample.agent, wanted.sample.file, row.first))
-        if row.content != content:
-            result.differing.append(Differing(wanted, row, True, OTHER_CONTENT))
+        if words := _row_words(wanted, row, content):
+            result.differing.append(Differing(wanted, row, True, words))
         elif len(rows) > 1:
             places = ", ".join(each.place for each in rows[:3])
             result.differing.append(Differing(wanted, row, True, f"{SEVERAL}: {places}"))
         else:
             result.equal += 1
+
+
+def _row_words(wanted: Wanted, row: Found, content: bytes) -> str:
+    """Says what differs in a row; empty if nothing differs. Host and path of the line are those
+    that the agent announced when the file id began. A rotation does not change them, neither in
+    the sample nor in the row.
+    """
+    if row.content != content:
+        return OTHER_CONTENT
+    if row.host not in {None, wanted.sample.host} or row.path not in {None, wanted.sample.path}:
+        return OTHER_FILE
+    return ""
 
 
 def _compare_record(

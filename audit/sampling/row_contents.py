@@ -114,6 +114,7 @@ def _found(table: pa.Table, places: Sequence[str], codec: Codec | str) -> Iterat
     columns = {name: int64_of(table.column(name)).tolist() for name in PLACE}
     times = int64_of(table.column("timestamp_ms" if is_reject else "_timestamp")).tolist()
     why = codec if isinstance(codec, str) else obstacle(table.schema, codec)
+    hosts, paths = _texts(table, "_host"), _texts(table, "_file")
     sums: Sequence[bytes | None] = [None] * table.num_rows
     if not is_reject and not why and isinstance(codec, Codec):
         sums = row_sums(table, codec)
@@ -128,7 +129,16 @@ def _found(table: pa.Table, places: Sequence[str], codec: Codec | str) -> Iterat
             sums[at],
             "" if is_reject else why,
             is_reject,
+            host=hosts[at],
+            path=paths[at],
         )
+
+
+def _texts(table: pa.Table, name: str) -> Sequence[str | None]:
+    """The texts of a column, empty for a null; None for each row if the table lacks the column."""
+    if name not in table.column_names:
+        return [None] * table.num_rows
+    return [each or "" for each in table.column(name).to_pylist()]
 
 
 def _may_have(group: Any, span: Span) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
-from skidway.audit.sampling.comparison import Differing
+from skidway.audit.sampling.comparison import OTHER_FILE, Differing
 from skidway.audit.sampling.survey import Closer, Surveyed
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import Found
@@ -124,10 +124,11 @@ def results(
     """The messages to the collector: one for each topic and day of samples.
 
     earlier: the newest results so far. If a line differed earlier and was not compared this time,
-    it still counts as differing. If this run could not read all files, it may have missed rows of
-    any line, so all earlier differences stay. Earlier results may also count differences that they
-    do not list. If this run could not read all files or compare all lines, these differences stay,
-    too.
+    it still counts as differing. An earlier row without a line counts no more if this run has read
+    the same sampled bytes and all files, and has found no such row. If this run could not read all
+    files, it may have missed rows of any line, so all earlier differences stay. Earlier results may
+    also count differences that they do not list. If this run could not read all files or compare
+    all lines, these differences stay, too.
     """
     for each in found:
         for day, compared in sorted(each.by_day.items()):
@@ -142,12 +143,23 @@ def results(
                 x
                 for result in before
                 for x in result.differences
-                if (x.agent, x.file, x.first) not in seen
+                if (x.agent, x.file, x.first) not in seen and not _is_removed(each, x)
             ]
             unlisted = []
             if each.unread or compared.uncompared:
                 unlisted = [x for x in before if x.unlisted]
             yield _with_differences(made, differences, unlisted)
+
+
+def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
+    """Whether the difference was a row without a line, and this run would have found the row again
+    if it were still there. A record without a line is not looked for if each line has a row, so it
+    is never removed.
+    """
+    if earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output:
+        return False
+    place = earlier.agent, earlier.file, earlier.first
+    return any(each.has_no_line(*place) for each in surveyed.wanted)
 
 
 def _with_differences(
@@ -203,6 +215,8 @@ def _difference_lines(surveyed: Surveyed, differing: Differing, closer: Closer) 
     yield f"content differs: {_file(sample)} byte {found.first:,}, {found.length:,} bytes"
     yield f"  {differing.words}{f'; {closer.record}' if closer.record else ''}"
     yield f"  {tier}: {_place(surveyed, differing)}, {_offset(surveyed, found)}"
+    if differing.words == OTHER_FILE:
+        yield f"  the row's file: {_printable(f'{found.host}:{found.path}')}"
     if closer.fields:
         yield f"  differing fields: {', '.join(closer.fields)}"
     if closer.values is not None:
@@ -262,6 +276,8 @@ def _difference_document(
         "partition": said.partition,
         "offset": said.offset,
         "words": said.words,
+        "row_host": differing.found.host,
+        "row_path": differing.found.path,
         "record": closer.record,
         "fields": list(closer.fields),
         "values": None if closer.values is None else plain(closer.values),

@@ -35,6 +35,14 @@ class Wanted:
         """The sampled bytes."""
         return Span(self.sample.agent, self.sample.file, self.sample.first, self.sample.end)
 
+    def has_no_line(self, agent: int, file: int, first: int) -> bool:
+        """Whether this position of the file is in the sampled bytes, but the agent makes no record
+        of a line that begins there.
+        """
+        span = self.span
+        is_sampled = (agent, file) == (span.agent, span.file) and span.begin <= first < span.end
+        return is_sampled and first not in self.part.firsts
+
     @property
     def day(self) -> int:
         """The start, in ms, of the day (UTC) of the sample."""
@@ -48,7 +56,8 @@ class Found:
     first, length: from the origin of the row or record. time_ms: the event time. content: the
     content sum; None if the sum cannot be computed, and then `obstacle` says why. place: for a row,
     the file and the row's number in the file; for a record, the topic. is_reject: whether the
-    loader made a reject of the record. datum: the datum of a record.
+    loader made a reject of the record. datum: the datum of a record. host, path: a row's `_host`
+    and `_file`; empty if the column is null; None for a record, and if there is no such column.
     """
 
     first: int
@@ -61,6 +70,8 @@ class Found:
     obstacle: str = ""
     is_reject: bool = False
     datum: bytes = b""
+    host: str | None = None
+    path: str | None = None
 
 
 def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:

@@ -2,14 +2,17 @@
 number of the load, and the time of the commit.
 
     {"source": [CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID], "seconds": SECONDS, "offsets": N, "rows": N,
-     "rejects": N, "files": N, "bytes": N}
+     "rejects": N, "files": N, "bytes": N, "rejected": [HOUR_MS, PARTITION, OFFSET]}
+
+`rejected` names one record that the load rejected, so that the pages can show an example. It is
+null if the load rejected nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from skidway.audit.topic.notes import Note, is_count
 from skidway.kafka.source import Source
@@ -23,10 +26,19 @@ SECONDS_MAX: Final = 1e9
 _COUNTS = ("offsets", "rows", "rejects", "files", "bytes")
 
 
+class RejectedRecord(NamedTuple):
+    """A record that a load rejected. hour_ms: the start of the hour of its event time."""
+
+    hour_ms: int
+    partition: int
+    offset: int
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """One load of a topic. seconds: how long the load took; None if this is not known. files,
-    bytes: of the files of rows. A number that the loader did not report is None.
+    bytes: of the files of rows. rejected: one of the records that the load rejected. A value that
+    the loader did not report is None.
     """
 
     number: int
@@ -37,12 +49,15 @@ class Load:
     rejects: int | None = None
     files: int | None = None
     bytes: int | None = None
+    rejected: RejectedRecord | None = None
 
 
 def body_of(load: Load) -> dict[str, Any]:
     """The load as the body of a note."""
     counts = {name: getattr(load, name) for name in _COUNTS}
-    return {"source": list(astuple(load.source)), "seconds": load.seconds, **counts}
+    rejected = None if load.rejected is None else list(load.rejected)
+    source = list(astuple(load.source))
+    return {"source": source, "seconds": load.seconds, **counts, "rejected": rejected}
 
 
 def load_of(note: Note) -> Load | None:
@@ -53,13 +68,20 @@ def load_of(note: Note) -> Load | None:
     if not all(isinstance(x, str) for x in names):
         return None
     counts = {name: _count(note.body, name) for name in _COUNTS}
-    return Load(note.number, Source(*names), _seconds(note.body.get("seconds")), **counts)
+    seconds, rejected = _seconds(note.body.get("seconds")), _rejected(note.body.get("rejected"))
+    return Load(note.number, Source(*names), seconds, **counts, rejected=rejected)
 
 
 def _seconds(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < SECONDS_MAX else None
+
+
+def _rejected(value: object) -> RejectedRecord | None:
+    if not isinstance(value, list) or len(value) != 3 or not all(map(is_count, value)):
+        return None
+    return RejectedRecord(*value)
 
 
 def _count(body: Mapping[str, Any], name: str) -> int | None:

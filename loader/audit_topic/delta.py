@@ -26,12 +26,13 @@ from typing import Any
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.counts.deltas import Numbered, number_deltas
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.load_note import KIND, Load, body_of
+from skidway.audit.topic.load_note import KIND, Load, RejectedRecord, body_of
 from skidway.audit.topic.messages import Delta, Range, Sender, Tier
 from skidway.audit.topic.messages import Gap as NamedGap
 from skidway.audit.topic.notes import Note
 from skidway.kafka.source import Source
-from skidway.loader.state.manifest import ROWS, Manifest, PartitionRange
+from skidway.loader.state import layout
+from skidway.loader.state.manifest import REJECTS, ROWS, Manifest, PartitionRange
 
 COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats", "previous")
 
@@ -106,12 +107,22 @@ def note(manifest: Manifest) -> Note:
         manifest.rejects(),
         len(files),
         sum(each.length for each in files),
+        _rejected(manifest),
     )
     host, epoch = manifest.audit["host"], manifest.epoch
     return Note(
         KIND, manifest.producer, host, manifest.cluster, epoch, load.number, manifest.created,
         body_of(load),
     )  # fmt: skip
+
+
+def _rejected(manifest: Manifest) -> RejectedRecord | None:
+    """Returns one of the records that the load rejected; None if it rejected nothing. The name of a
+    file of rejects says which record is the first one in the file."""
+    paths = (each.path for each in manifest.files if each.kind == REJECTS)
+    for hour, partition, offset in filter(None, map(layout.first_reject, paths)):
+        return RejectedRecord(hour * layout.HOUR_MS, partition, offset)
+    return None
 
 
 def _rows(delta: Delta) -> dict[str, Any]:

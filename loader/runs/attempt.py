@@ -22,6 +22,7 @@ from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store
 
+M = TypeVar("M", bound=Manifest | None)
 T = TypeVar("T")
 
 
@@ -36,7 +37,7 @@ class Attempt:
         self._store, self._clock = store, clock
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
-    def run(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
+    def run(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
         """Notes in the staging directory that this process uses it, and calls `work`, which stages
         files and returns a manifest and a result. If the manifest is None, deletes the staged
         files; otherwise commits the manifest.
@@ -57,7 +58,7 @@ class Attempt:
         if operations.run(commit.taken(self.load.topic, self.load.number), self._store):
             raise self._lost()
 
-    def _staged(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
+    def _staged(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
         try:
             self._claim()
             return work()

@@ -95,7 +95,7 @@ class TopicReload:
 
     def run(
         self, schema: Registered, progress: Progress, *, may_reject: bool
-    ) -> tuple[Manifest | None, list[str]]:
+    ) -> tuple[Manifest, list[str]]:
         """Reads the records again and commits the load. Returns the manifest, and sentences for the
         operator. may_reject: whether records that were rows may become rejects.
 

@@ -37,6 +37,7 @@ _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _CHECKPOINT = re.compile(r"^(\d{20})-(\d{20})\.jsonl$")
 _TABLE = re.compile(r"^(?:.*-)?(\d{20})\.parquet$")
 _SPAN = re.compile(r"/(-?\d+)-(-?\d+)-(\d+)-(\d+)-\d{20}\.parquet$")
+_REJECTS = re.compile(r"/reject-\d+-(\d+)-(\d+)\.parquet$")
 _FILE = re.compile(r"/(?:(?:part|reject)-(\d+)-(\d+)-\d+|rows-(\d+)-\d+)\.parquet$")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
@@ -176,6 +177,13 @@ def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int)
     rows."""
     folder = f"{state(topic)}/rejects/{hour_folder(hour)}"
     return f"{folder}/reject-{load}-{partition}-{first_offset}.parquet"
+
+
+def first_reject(path: str) -> tuple[int, int, int] | None:
+    """Returns the hour (counted since the epoch), the partition and the offset of the first record
+    in a file of rejects, from the file's path; None for other paths."""
+    found, hour = _REJECTS.search(path), hour_of(path)
+    return (hour_number(hour), int(found[1]), int(found[2])) if found and hour else None
 
 
 def table(topic: str, table: str, load: int) -> str:

@@ -84,7 +84,7 @@ class Site:
     host whose agent is held up, by how many minutes the time of the agent's seal is late. copied: a
     file that the recount of the first topic found twice. backlogs: for each host, the last message
     of the host's agent about bytes that are not safe yet. kept_ms: how long the brokers keep
-    records, according to the counters."""
+    records, according to the counters. records: by topic, a record that the loader rejected."""
 
     silent: dict[str, float] = field(default_factory=dict)
     mirror_late: int = 0
@@ -97,6 +97,7 @@ class Site:
     held_up: dict[str, float] = field(default_factory=dict)
     backlogs: dict[str, Backlog] = field(default_factory=dict)
     kept_ms: int | None = None
+    records: dict[Source, RejectedExample] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.clock = ManualClock(NOW)
@@ -194,7 +195,8 @@ class Site:
         self._editions = Editions([self.ledger], lambda: None)
         self._step = step_of(judge, found, self.clock.time_ms())
         self._editions.publish(self._step)
-        access, examples = Access("audit1", "k1:9092"), {REJECTED: EXAMPLE} if self.rejects else {}
+        access = Access("audit1", "k1:9092")
+        examples = self.records | ({REJECTED: EXAMPLE} if self.rejects else {})
         return Dashboard(self._editions, self.clock, self._history(), access, lambda: examples)
 
     def judge_again(self, now_ms: int) -> None:

@@ -39,9 +39,10 @@ class PrometheusOnHost:
         jobs = {each["labels"]["job"] for each in found}
         return {each for each in jobs if each.startswith("skidway-")}
 
-    def alerts(self) -> set[tuple[str, str]]:
-        """The name and the instance of each alert whose condition holds now."""
-        found = self._get("alerts")["alerts"]
+    def alerts(self, state: str = "") -> set[tuple[str, str]]:
+        """The name and the instance of each alert whose condition holds now. state: only alerts
+        that are `pending`, or only those that are `firing`."""
+        found = [x for x in self._get("alerts")["alerts"] if state in ("", x["state"])]
         return {(x["labels"]["alertname"], x["labels"].get("instance", "")) for x in found}
 
     def rules_that_fail(self) -> list[str]:

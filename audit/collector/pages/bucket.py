@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from skidway.audit.collector.arrivals import Arrival
 from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
 from skidway.audit.collector.pages.why import Why, accepted, whys
@@ -16,6 +15,7 @@ from skidway.audit.explanation.explanation import Explanation
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.audit.judgement.verdicts_of_agents import GravestFirst
 from skidway.audit.reports import report
+from skidway.audit.reports.latencies import ByPlace, latencies_ms
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
@@ -73,7 +73,7 @@ def bucket_page(
     alike: int = 0,
     complete_ms: int | None = None,
     changes: Sequence[str] = (),
-    arrivals: Mapping[tuple[Tier, str], Arrival] = MappingProxyType({}),
+    arrivals: ByPlace = MappingProxyType({}),
     explained: BucketVerdict | None = None,
 ) -> BucketPage:
     """Returns the page of one bucket. complete_ms: when the bucket was first complete, if the
@@ -99,32 +99,27 @@ def bucket_page(
     )
 
 
-def steps(verdict: BucketVerdict, arrivals: Mapping[tuple[Tier, str], Arrival]) -> Iterable[Step]:
+def steps(verdict: BucketVerdict, arrivals: ByPlace) -> Iterable[Step]:
     """Yields a step for each place, in the order in which records pass through the places."""
-    end = verdict.bucket + verdict.bucket_ms
+    latencies = latencies_ms(verdict, arrivals)
     found = sorted(verdict.places().items(), key=lambda x: (list(Tier).index(x[0].tier), x[0].name))
     most = max((sums.count for _, sums in found if sums is not None), default=0)
     for place, sums in found:
         tier = place.tier.value.lower()
-        is_whole = sums is not None and sums.count >= most
         if sums is None:
             yield Step(tier, place.name, None, most, 0, 0, 0, place.is_retired)
         else:
             yield Step(
                 tier, place.name, sums.count, most - sums.count, sums.bytes, sums.rejects,
                 sums.repeats, place.is_retired,
-                _after(arrivals.get((place.tier, place.name)), sums, end) if is_whole else "",
+                _after(latencies[place]),
             )  # fmt: skip
 
 
-def _after(arrival: Arrival | None, sums: Sums, end_ms: int) -> str:
-    """Returns in words how long after the bucket's end the records arrived. Returns "" if the
-    arrival has another count than the verdict, because the arrival is then older than the
-    verdict.
-    """
-    if arrival is None or arrival.records != sums.count:
+def _after(after_ms: int | None) -> str:
+    """Returns in words how long after the bucket's end the records arrived; "" if unknown."""
+    if after_ms is None:
         return ""
-    after_ms = arrival.time_ms - end_ms
     return f"after {words.duration(after_ms / 1000)}" if after_ms > 0 else "before its end"
 
 

@@ -1,5 +1,6 @@
-"""Which share of each topic was rejected, with an example: the newest bucket with rejects, and the
-text of a line that an agent rejected. Each row names a command that prints more of these lines.
+"""Which share of each topic was rejected, with examples: the newest bucket with rejects, the text
+of a line that an agent rejected, and the text of a record that the loader rejected. Each row names
+a command that prints more of these lines.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ COLUMNS = (
     Column("of", "Of", "number", 2),
     Column("example", "Example", rank=2),
     Column("line", "One of them", "path", 2),
+    Column("record", "A record that the loader rejected", "path", 3),
     Column("command", "Next", "code"),
 )
 
-_FEW = (0, 1, 2, 6, 7, 8)
+_FEW = (0, 1, 2, 6, 7, 9)
 LINE_CHARACTERS_MAX = 80
 """The first page shows at most this many characters of a line."""
 
@@ -39,7 +41,8 @@ LINE_CHARACTERS_MAX = 80
 class Rejected:
     """The rejects of a topic. command: shows lines that agents rejected; "" without such lines.
     rest: the number of all other records, including the records that rules left out. example: of
-    the topic's newest buckets, the newest that has rejects."""
+    the topic's newest buckets, the newest that has rejects. line: a line that an agent rejected.
+    record: a record that the loader rejected."""
 
     name: str
     command: str
@@ -49,6 +52,7 @@ class Rejected:
     is_warned: bool
     example: BucketVerdict | None
     line: RejectedExample | None = None
+    record: RejectedExample | None = None
 
     @property
     def rejected(self) -> int:
@@ -102,6 +106,7 @@ def rejected(facts: Facts) -> Iterable[Rejected]:
             topic.warned > 0 or (of_agents is not None and of_agents.warned > 0),
             _example(topic, of_agents),
             None if of_agents is None else facts.examples.get(of_agents.source),
+            facts.examples.get(topic.source),
         )
 
 
@@ -127,6 +132,7 @@ def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
         Cell(f"{found.rejected + found.rest:,}", found.rejected + found.rest),
         _example_cell(found.example),
         _line_cell(found.line, everything=everything),
+        _line_cell(found.record, everything=everything),
         Cell(found.command),
     )
 
@@ -150,7 +156,8 @@ def _line_cell(found: RejectedExample | None, *, everything: bool) -> Cell:
     text, with the reason and the place."""
     if found is None:
         return Cell()
-    text = f"{found.text} ({found.host}:{found.path}, {found.reason})"
+    place = f"{found.host}:{found.path}" if found.path else f"{found.tp} offset {found.offset}"
+    text = f"{found.text} ({place}, {found.reason})"
     if not everything:
         text = found.text[:LINE_CHARACTERS_MAX].removesuffix(CUT)
         text += CUT if text != found.text else ""

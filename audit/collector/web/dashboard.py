@@ -51,6 +51,7 @@ from skidway.audit.judgement.standing import NEWEST_BUCKETS, Standing
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.judgement.verdicts_of_agents import gravest_first
 from skidway.audit.reports import host_report, report
+from skidway.audit.reports.latencies import latencies_ms
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
@@ -279,7 +280,16 @@ class Dashboard:
             "hosts_explained": EXPLAINED_MAX,
             "next": next_address(request.url.path, given, begin, most),
         }
-        return answers.json({**report.document(standing, parts), **more})
+        said = report.document(standing, parts)
+        for verdict, bucket in zip(parts, said["buckets"], strict=True):
+            self._add_latencies(verdict, bucket["places"])
+        return answers.json({**said, **more})
+
+    def _add_latencies(self, verdict: BucketVerdict, places: Sequence[Content]) -> None:
+        """Adds to the documents of a bucket's places when each first had all records."""
+        arrivals = {} if self._history is None else self._history.arrivals(verdict)
+        for place, after_ms in zip(places, latencies_ms(verdict, arrivals).values(), strict=True):
+            place["latency_ms"] = after_ms
 
     def _buckets_csv(self, request: Request) -> Response:
         topic = request.query_params.get("topic")

@@ -27,6 +27,7 @@ _MAY_STILL_COME = "test_what_may_still_come_keeps_a_topic_from_being_complete"
 
 _EXPLANATION = "tests/unit/audit/explanation/test_explanation.py::"
 _WHY = "tests/unit/audit/commands/test_why.py::"
+_LATENCY_OF_WHY = f"{_WHY}test_json_says_how_long_after_its_end_a_tier_had_all_records"
 
 MUTANTS = (
     # These mutants concern the dashboard's answers. They are made from an edition, that is, the
@@ -2960,6 +2961,54 @@ MUTANTS = (
         (
             "tests/unit/audit/collector/test_history.py::"
             "test_a_tier_has_its_records_since_its_count_came",
+        ),
+    ),
+    Mutant(
+        "a recount reads files on Arrow's threads, which may abort the process at its end",
+        "audit/recount/row_files.py",
+        ", use_threads=False)",
+        ")",
+        ("tests/unit/audit/recount/test_row_files.py::test_a_file_is_read_by_one_thread",),
+    ),
+    Mutant(
+        "a tier that lacks records has a latency",
+        "audit/reports/latencies.py",
+        "sums.count == most == arrival.records",
+        "sums.count == arrival.records",
+        (_LATENCY_OF_WHY,),
+    ),
+    Mutant(
+        "a tier has the latency of its earlier count",
+        "audit/reports/latencies.py",
+        "sums.count == most == arrival.records",
+        "sums.count == most",
+        (
+            "tests/unit/audit/reports/test_latencies.py::"
+            "test_an_arrival_of_another_count_says_nothing",
+        ),
+    ),
+    Mutant(
+        "the latency counts from the bucket's begin",
+        "audit/reports/latencies.py",
+        "end_ms = verdict.bucket + verdict.bucket_ms",
+        "end_ms = verdict.bucket",
+        (_LATENCY_OF_WHY,),
+    ),
+    Mutant(
+        "an answer that is not understood stops the command",
+        "audit/reports/latencies.py",
+        "except (AttributeError, KeyError, TypeError, ValueError):",
+        "except AttributeError:",
+        (_LATENCY_OF_WHY,),
+    ),
+    Mutant(
+        "the JSON of a bucket does not say when its places had all records",
+        "audit/collector/web/dashboard.py",
+        'place["latency_ms"] = after_ms',
+        'place["latency_ms"] = None',
+        (
+            "tests/unit/audit/collector/test_history.py::"
+            "test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all",
         ),
     ),
     Mutant(

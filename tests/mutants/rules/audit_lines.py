@@ -162,8 +162,8 @@ MUTANTS = (
     Mutant(
         "the pages' examples of rejected lines are read again and again",
         "audit/collector/reject_examples.py",
-        "if self._looked.get(x.source) != x.bucket]",
-        "if True]",
+        "if self._looked.get(x) != at}",
+        "if True}",
         (f"{_PAGES}test_the_example_is_of_the_newest_bucket_with_rejects",),
     ),
     Mutant(
@@ -172,5 +172,43 @@ MUTANTS = (
         "        found = {x: self.found[x] for x in wanted if x in self.found}\n",
         "        found = dict[Source, RejectedExample]()\n",
         (f"{_PAGES}test_while_the_brokers_are_away_the_earlier_example_stays",),
+    ),
+    Mutant(
+        "a record that no agent has masked is shown",
+        "audit/collector/loader_rejects.py",
+        "np.flatnonzero((batch.offsets == record.offset) & batch.has_origin)",
+        "np.flatnonzero(batch.offsets == record.offset)",
+        (f"{_PAGES}test_a_record_that_no_agent_has_sent_is_never_shown",),
+    ),
+    Mutant(
+        "another record that has the offset now is shown",
+        "audit/collector/loader_rejects.py",
+        "time_ms - time_ms % HOUR_MS == record.hour_ms",
+        "time_ms",
+        (f"{_PAGES}test_a_record_that_is_not_there_has_no_example",),
+    ),
+    Mutant(
+        "the example of the loader's rejects is of the oldest load",
+        "audit/collector/loader_rejects.py",
+        "            found[load.source] = load.rejected\n",
+        "            found.setdefault(load.source, load.rejected)\n",
+        (f"{_PAGES}test_a_record_that_the_loader_rejected_is_shown",),
+    ),
+    Mutant(
+        "a record that is a row after a reload is shown as rejected",
+        "audit/collector/reject_examples.py",
+        "if x.rejects and x.source in named]",
+        "if x.source in named]",
+        (f"{_PAGES}test_without_rejects_no_record_is_read",),
+    ),
+    Mutant(
+        "the note of a load names a record of another hour",
+        "loader/audit_topic/delta.py",
+        "RejectedRecord(hour * layout.HOUR_MS, partition, offset)",
+        "RejectedRecord(0, partition, offset)",
+        (
+            "tests/unit/loader/audit_topic/test_load_notes.py::"
+            "test_a_load_tells_one_record_that_it_rejected",
+        ),
     ),
 )

@@ -13,6 +13,8 @@ _SURVEY = "tests/unit/audit/sampling/test_survey.py::"
 _EVIDENCE = "tests/unit/audit/evidence/test_samples.py::"
 _WHY = "tests/unit/audit/explanation/test_explanation.py::"
 
+_FILE = f"{_COMPARE}test_host_and_path_of_a_row_are_compared"
+_REMOVED = f"{_SURVEY}test_a_row_without_a_line_counts_until_it_is_removed"
 _LEFT_OUT = f"{_SURVEY}test_a_run_that_left_rows_out_takes_nothing_back"
 _DROPPED = f"{_SAMPLER}test_a_reload_that_draws_nothing_drops_what_is_drawn"
 _NOTES = "tests/unit/audit/topic/test_notes.py::"
@@ -59,6 +61,13 @@ MUTANTS = (
         "len(data) == intent.length and crc_of(data) == intent.crc",
         "len(data) == intent.length",
         (f"{_SAMPLER}test_what_is_not_there_any_more_is_told_as_gone",),
+    ),
+    Mutant(
+        "a sample has the path that rotation has given to the file",
+        "agent/sampling/sampler.py",
+        "else tracked.birth.path,",
+        "else tracked.location,",
+        (f"{_SAMPLER}test_a_sample_has_the_path_that_was_announced",),
     ),
     Mutant(
         "another version of the program tells what it would make",
@@ -126,9 +135,30 @@ MUTANTS = (
     Mutant(
         "of two rows only the first is compared",
         "audit/sampling/comparison.py",
-        "next((each for each in rows if each.content != content), rows[0])",
+        "next((each for each in rows if _row_words(wanted, each, content)), rows[0])",
         "rows[0]",
         (f"{_COMPARE}test_rows_are_equal_or_differ",),
+    ),
+    Mutant(
+        "the host of a row is not compared",
+        "audit/sampling/comparison.py",
+        "row.host not in {None, wanted.sample.host} or ",
+        "",
+        (_FILE,),
+    ),
+    Mutant(
+        "the path of a row is not compared",
+        "audit/sampling/comparison.py",
+        " or row.path not in {None, wanted.sample.path}:",
+        ":",
+        (_FILE,),
+    ),
+    Mutant(
+        "a row without host is not compared with the line's host",
+        "audit/sampling/row_contents.py",
+        '    return [each or "" for each in table.column(name).to_pylist()]\n',
+        "    return table.column(name).to_pylist()\n",
+        (f"{_ROWS}test_host_and_path_of_a_row_are_read",),
     ),
     Mutant(
         "a row that the load has left out is compared as not loaded",
@@ -154,8 +184,50 @@ MUTANTS = (
     Mutant(
         "a run that could not look at a row calls it good",
         "audit/sampling/sample_report.py",
-        "                if (x.agent, x.file, x.first) not in seen\n",
-        "                if (x.agent, x.file, x.first) in seen\n",
+        "                if (x.agent, x.file, x.first) not in seen and not _is_removed(each, x)\n",
+        "                if (x.agent, x.file, x.first) in seen and not _is_removed(each, x)\n",
+        (f"{_SURVEY}test_a_result_takes_back_only_what_was_compared_again",),
+    ),
+    Mutant(
+        "a row without a line counts although a reload has removed it",
+        "audit/sampling/sample_report.py",
+        " not in seen and not _is_removed(each, x)\n",
+        " not in seen\n",
+        (_REMOVED,),
+    ),
+    Mutant(
+        "a run that did not read all files takes back a row without a line",
+        "audit/sampling/sample_report.py",
+        "earlier.tier != Tier.HDFS or surveyed.unread or not surveyed.output",
+        "earlier.tier != Tier.HDFS or not surveyed.output",
+        (_REMOVED,),
+    ),
+    Mutant(
+        "a run whose output lacks the topic takes back a row without a line",
+        "audit/sampling/sample_report.py",
+        "surveyed.unread or not surveyed.output:",
+        "surveyed.unread:",
+        (_REMOVED,),
+    ),
+    Mutant(
+        "a run that looked for rows takes back a record without a line",
+        "audit/sampling/sample_report.py",
+        "    if earlier.tier != Tier.HDFS or ",
+        "    if ",
+        (_REMOVED,),
+    ),
+    Mutant(
+        "a run that read other bytes takes back a row without a line",
+        "audit/sampling/wanted.py",
+        "return is_sampled and first not in self.part.firsts",
+        "return first not in self.part.firsts",
+        (_REMOVED,),
+    ),
+    Mutant(
+        "a run that could not compare a line takes back its difference",
+        "audit/sampling/wanted.py",
+        "return is_sampled and first not in self.part.firsts",
+        "return is_sampled",
         (f"{_SURVEY}test_a_result_takes_back_only_what_was_compared_again",),
     ),
     Mutant(

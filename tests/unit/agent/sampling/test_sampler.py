@@ -16,8 +16,10 @@ from skidway.agent.sampling.sampler import ATTEMPTS_MAX
 from skidway.agent.settings import ParserSettings
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.counts.content import content_sums
+from skidway.audit.topic.messages import Announcement
 from skidway.audit.topic.sample import Sample
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 PERIOD_MS = 60_000
@@ -78,6 +80,24 @@ def test_a_sample_has_the_sums_of_what_brokers_have() -> None:
     assert told(found, "logs.rejected") == delivered(here, "logs.rejected")
     assert sorted((x.first, x.end) for x in found) == [(0, 18), (18, 35)]
     assert not StateDatabase(here.connection).drawn()
+
+
+@promise("6 content")
+def test_a_sample_has_the_path_that_was_announced() -> None:
+    """If rotation has renamed the file since a range was delivered, the sample still has the host
+    and the path of the file's announcement, which the loader writes into the rows."""
+    here = world()
+    here.start()
+    write(here, b"INFO one\n")
+    here.files.rename(A, A + ".1")
+    here.settle(3)
+    write(here, b"INFO two\n")
+    end_period(here)
+    announced = {x.file: (x.host, x.path) for x in here.of(Announcement)}
+    found = samples(here)
+    assert [x.gone for x in found] == ["", ""]
+    assert {x.file: (x.host, x.path) for x in found} == announced
+    assert [x.path for x in found] == [A, A]
 
 
 def test_an_agent_draws_no_more_ranges_than_it_is_told() -> None:

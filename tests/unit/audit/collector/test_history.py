@@ -222,6 +222,44 @@ def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> 
     assert site.history.read((0, 1 << 60), lambda _: True, 10) == []
 
 
+def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: Site) -> None:
+    """The JSON of a bucket says for each place how many ms after the bucket's end the place first
+    had all records: a negative number if this was before the end, and null if the place lacks
+    records or if the history does not know. The JSON of the history has the arrivals themselves."""
+
+    def latencies() -> dict[str, int | None]:
+        _, body = site.ask(f"/buckets.json?topic=dc1.logs&bucket={site.bucket}")
+        return {x["tier"]: x["latency_ms"] for x in json.loads(body)["buckets"][0]["places"]}
+
+    site.late_line()  # the history knows the topic
+    site.last = {AGENT: 0, BROKER: 0}
+    site.bucket = site.clock.time_ms() // SIZE * SIZE + SIZE
+    end = site.bucket + SIZE
+    site.count(AGENT, 5)
+    site.step()
+    agent_ms = site.clock.time_ms() - STEP_MS - end
+    assert latencies() == {"agent": agent_ms, "broker": None}
+    site.clock.advance(240)
+    site.count(BROKER, 5)
+    site.seal()
+    site.step()
+    broker_ms = site.clock.time_ms() - STEP_MS - end
+    assert agent_ms < 0 < broker_ms
+    assert latencies() == {"agent": agent_ms, "broker": broker_ms}
+    [noted] = json.loads(site.ask(f"/history.json?topic=dc1.logs&bucket={site.bucket}")[1])[
+        "buckets"
+    ]
+    assert {
+        x["tier"]: (x["place"], x["records"], x["time_ms"] - end) for x in noted["arrivals"]
+    } == {
+        "agent": ("", 5, agent_ms),
+        "broker": ("dc1", 5, broker_ms),
+    }
+    site.count(AGENT, 12)
+    site.step()
+    assert latencies() == {"agent": site.clock.time_ms() - STEP_MS - end, "broker": None}
+
+
 def test_counts_in_memory_are_bounded() -> None:
     """If there are too many counts of buckets in memory, those that were stored first are
     dropped."""

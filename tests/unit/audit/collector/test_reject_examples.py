@@ -8,17 +8,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from skidway.audit.collector import reject_examples
+from skidway.audit.collector import loader_rejects, reject_examples
 from skidway.audit.collector.reject_examples import RejectExamples, reading
 from skidway.audit.judgement.standing import Standing, judged
 from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.load_note import KIND, Load, RejectedRecord, body_of
 from skidway.audit.topic.messages import Delta, Range
+from skidway.audit.topic.notes import Note
 from skidway.errors import Unreachable
-from support.audit_senders import AGENT, BROKER, REJECTED
+from skidway.kafka import columns
+from skidway.kafka.batch import read_header
+from skidway.kafka.columns import DecodedRecords, Origins
+from skidway.kafka.types import TopicPartition
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold
-from support.one_bucket import POLICY, SIZE, START
+from support.one_bucket import HDFS, POLICY, SIZE, START
 from support.processes import eventually
 from support.rejected_topic import RejectedTopic
 
@@ -146,3 +154,112 @@ def test_the_thread_looks_again_and_ends(
         world.count(START)
         eventually(lambda: texts(examples) == ["one"])
     assert "reject-examples" not in {x.name for x in threading.enumerate()}
+
+
+HOUR = 3_600_000
+AT = START - START % HOUR
+"""The hour of the records that the loader rejected."""
+
+
+class Loaded:
+    """The topic dc1.logs beside its topic of rejects, and the notes of its loads."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = world
+        self.notes: list[Note] = []
+        self.rejects = 2
+        self.log = world.topic.cluster
+        self.log.create("dc1.logs")
+        self.tp = TopicPartition("dc1.logs", 0)
+        monkeypatch.setattr(loader_rejects, "read_batches", self._read)
+        self.examples = RejectExamples(world.connect, self.standing, lambda: self.notes)  # type: ignore[arg-type]
+
+    def append(self, *values: bytes, is_of_agent: bool = True) -> None:
+        """Appends a batch of records. The line of each record has 10 bytes."""
+        count = len(values)
+        full = np.ones(count, np.int64)
+        origins = Origins(7 * full, 3 * full, 10 * np.arange(count), 10 * full)
+        encoded = columns.encode(
+            pa.array(values, pa.binary()), START * full, origins=origins if is_of_agent else None
+        )
+        self.log.log(self.tp).append(encoded)
+
+    def load(self, *record: int) -> None:
+        """Adds the note of a load that has rejected this record."""
+        number = len(self.notes) + 1
+        body = body_of(Load(number, LOGS, rejects=2, rejected=RejectedRecord(*record)))
+        self.notes.append(Note(KIND, "/out", "l1", "dc1", 1, number, number, body))
+
+    def standing(self) -> Standing:
+        counts = (Count(LOGS, 7, START, SIZE, 2, 10, 1, rejects=self.rejects),)
+        said = [Delta(HDFS, 1, START, ranges=(Range(LOGS, 0, 0, 9),), counts=counts)]
+        return judged(Fold(said).evidence(), POLICY, NOW)
+
+    def shown(self) -> dict[str, tuple[str, int]]:
+        self.examples.look()
+        return {x.topic: (y.text, y.offset) for x, y in self.examples.found.items()}
+
+    def _read(self, _: Any, ranges: Any, __: int) -> Iterator[Any]:
+        for tp, (first, end) in ranges.items():
+            for data in self.log.log(tp).batches:
+                header = read_header(data)
+                if header.last_offset >= first and header.base_offset < end:
+                    yield tp, header, memoryview(data)
+
+
+@pytest.fixture
+def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> Loaded:
+    return Loaded(world, monkeypatch)
+
+
+def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
+    """The example of the loader's rejects is the record that the newest load with rejects has
+    named. As long as no newer load has rejects, nothing is read again."""
+    loaded.append(b"one", b"t\x1bwo", b"three")
+    assert loaded.shown() == {}
+    loaded.load(AT, 0, 1)
+    for _ in range(2):
+        assert (loaded.shown(), loaded.world.opened) == ({"logs": ("t\\x1bwo", 1)}, 1)
+    [found] = loaded.examples.found.values()
+    assert (found.tp, found.first, found.reason) == (loaded.tp, 10, "rejected by the loader")
+    loaded.load(AT, 0, 2)
+    assert (loaded.shown(), loaded.world.opened) == ({"logs": ("three", 2)}, 2)
+
+
+def test_a_record_that_no_agent_has_sent_is_never_shown(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No rule of an agent has masked what other programs put into their records. So a record
+    without origin is not shown, even if its batch has a record of an agent."""
+    loaded.append(b"password=1", is_of_agent=False)
+    loaded.load(AT, 0, 0)
+    assert loaded.shown() == {}
+
+    def mixed(raw: memoryview) -> DecodedRecords:
+        return replace(columns.decode(raw), has_origin=np.array([True, False]))
+
+    monkeypatch.setattr(loader_rejects, "decode", mixed)
+    loaded.append(b"masked", b"password=2")
+    loaded.load(AT, 0, 2)
+    assert loaded.shown() == {}
+    loaded.load(AT, 0, 1)
+    assert loaded.shown() == {"logs": ("masked", 1)}
+
+
+@pytest.mark.parametrize("record", [(AT, 0, 9), (AT, 5, 0), (AT + HOUR, 0, 0)])
+def test_a_record_that_is_not_there_has_no_example(
+    loaded: Loaded, record: tuple[int, int, int]
+) -> None:
+    """If the record has expired, if the topic lacks its partition, or if another record has its
+    offset, because the topic was made again, there is no example."""
+    loaded.append(b"one")
+    loaded.load(*record)
+    assert loaded.shown() == {}
+
+
+def test_without_rejects_no_record_is_read(loaded: Loaded) -> None:
+    """If a reload has made rows of all rejects, the record that a load named is not shown."""
+    loaded.append(b"one")
+    loaded.load(AT, 0, 0)
+    loaded.rejects = 0
+    assert (loaded.shown(), loaded.world.opened) == ({}, 0)

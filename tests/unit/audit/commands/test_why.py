@@ -91,6 +91,38 @@ def short(bucket: int, number: int) -> list[Message]:
     ]
 
 
+def test_json_says_how_long_after_its_end_a_tier_had_all_records(
+    why: Why, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --json, each place of a bucket has its count, and the time in ms between the bucket's
+    end and the moment at which the place first had all records. The time is null if the place lacks
+    records, or if no collector answers or the collector's answer is not understood."""
+    said = [*good(), *short(START + SIZE, 3)]
+    _, found = why(said, "--json")
+    unknown = {x["tier"]: (x["count"], x["latency_ms"]) for x in found["buckets"][0]["places"]}
+    assert unknown == dict.fromkeys(("agent", "broker", "mirror"), (5, None)) | {"hdfs": (3, None)}
+
+    end, asked = START + 2 * SIZE, []
+    arrivals = [
+        {"tier": x["tier"], "place": x["place"], "records": x["count"], "time_ms": end + 1_500}
+        for x in found["buckets"][0]["places"]
+    ]
+
+    def answered(*question: str) -> dict[str, Any]:
+        asked.append(question)
+        return {"changes": [], "arrivals": arrivals}
+
+    monkeypatch.setattr("skidway.audit.commands.history.bucket_history", answered)
+    _, found = why(said, "--json")
+    assert {x["tier"]: x["latency_ms"] for x in found["buckets"][0]["places"]} == {
+        "agent": 1_500, "broker": 1_500, "mirror": 1_500, "hdfs": None,
+    }  # fmt: skip
+    assert asked == [(AGO, "dc1.logs", "1970-01-01T00:11:00Z")]
+    arrivals[0]["tier"] = "moon"
+    _, found = why(said, "--json")
+    assert not any(x["latency_ms"] for x in found["buckets"][0]["places"])
+
+
 def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> None:
     """Without the argument BUCKET, the command explains the oldest overdue bucket, says how many
     other overdue buckets there are, and ends with status 1."""

@@ -47,6 +47,23 @@ def test_rows_are_equal_or_differ() -> None:
 
 
 @promise("6 content")
+def test_host_and_path_of_a_row_are_compared() -> None:
+    """A row whose host or path is not the one that the sample names is a difference, even if its
+    content is right and another row of the line is right. A row of a file without these columns is
+    compared by its content only."""
+    rows = [found(at, host="web1", path="/log/a") for at in (0, 10, 20)]
+    assert compare(WANTED, rows, [], {}).equal == 3
+    for wrong in ({"host": "web2"}, {"path": "/log/a.1"}, {"host": ""}, {"path": ""}):
+        row = found(10, **({"host": "web1", "path": "/log/a"} | wrong))
+        result = compare(WANTED, [rows[0], row, rows[2]], [], {})
+        assert [x.words for x in result.differing] == [comparison.OTHER_FILE]
+        twice = compare(WANTED, [*rows, row], [], {})
+        assert [x.words for x in twice.differing] == [comparison.OTHER_FILE]
+    other = compare(WANTED, [rows[0], found(10, b"x", host="web2", path="/"), rows[2]], [], {})
+    assert [x.words for x in other.differing] == [comparison.OTHER_CONTENT]
+
+
+@promise("6 content")
 def test_records_are_compared_if_there_is_no_row() -> None:
     """A line without a row is compared with its record. If the load has passed the record's offset,
     the missing row is a difference. If there is a row, only the row is compared, and the record

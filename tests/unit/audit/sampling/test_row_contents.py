@@ -139,6 +139,17 @@ def test_only_rows_of_the_span_are_read() -> None:
         assert [x.first for x in found_in(mixed, CODEC, whole)] == [LENGTH]
 
 
+def test_host_and_path_of_a_row_are_read() -> None:
+    """Host and path of a row are read with its content: also if the file stores them as a
+    dictionary, and as empty texts if they are null. If the file lacks the columns, they are
+    unknown."""
+    hosts = pa.array(["web1", None]).dictionary_encode()
+    file = output_file(texts("a", "b"), _host=hosts, _file=pa.array([None, "/log/b"]))
+    assert [(x.host, x.path) for x in found_in(file, CODEC)] == [("web1", ""), ("", "/log/b")]
+    without = found_in(output_file(texts("a")), CODEC)
+    assert [(x.host, x.path) for x in without] == [(None, None)]
+
+
 def test_what_cannot_be_turned_back_is_no_difference() -> None:
     """If the output lacks a column of the record's schema, or has this column with another type,
     the row is not compared, and the reason names the column."""

@@ -16,7 +16,7 @@ import pytest
 from skidway.audit.counts.content import content_sums
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.sampling import sample_report
-from skidway.audit.sampling.comparison import NOT_FOUND
+from skidway.audit.sampling.comparison import NO_LINE, NOT_FOUND, OTHER_FILE
 from skidway.audit.sampling.survey import Surveyed, survey
 from skidway.audit.sampling.told import Told
 from skidway.audit.sampling.wanted import wanted_of
@@ -108,6 +108,25 @@ def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: 
 
 
 @promise("6 content")
+def test_a_row_with_another_path_is_named_with_its_path(world: LineWorld) -> None:
+    """If the row of a line has the right content but another path than the line's file, the report
+    names the path of the row, and the line's file."""
+    world.append(batch(VALUES))
+    path = load(world, *TEXTS)
+    table = pq.ParquetFile(path).read()
+    at = table.column_names.index("_file")
+    pq.write_table(table.set_column(at, "_file", pa.array([PATH, "/other", PATH])), path)
+    found = surveyed(world)
+    assert [x.words for x in found.compared.differing] == [OTHER_FILE]
+    (made,) = sample_report.results([found], [], 1, "l1", str(world.root))
+    assert [(x.path, x.words) for x in made.differences] == [(PATH, OTHER_FILE)]
+    assert f"  the row's file: {HOST}:/other" in [*sample_report.lines([found], [], Told())]
+    document = sample_report.document([found], [], Told())
+    (difference,) = document["topics"][0]["differences"]
+    assert (difference["row_host"], difference["row_path"]) == (HOST, "/other")
+
+
+@promise("6 content")
 def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None:
     """As long as the sampled lines have no rows, because they are not loaded yet, their records in
     the log are compared with the sample, whichever batches they are in. Records of other agents are
@@ -139,7 +158,8 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
     """A difference stays in the newest result until a later run compares its line again and finds
-    no difference. A run that could not read the line's row does not remove the difference."""
+    no difference. A run that could not read the line's row, or that found neither row nor record of
+    the line, does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -153,6 +173,9 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
     world.clusters["dc1"].log(TopicPartition("logs", 0)).expire(3)
     world.clusters["offline"].log(TopicPartition("dc1.logs", 0)).expire(3)
     kept = path.read_bytes()
+    pq.write_table(pq.ParquetFile(path).read().slice(2), path)
+    (lacking,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    assert (lacking.compared, lacking.differences) == (1, (difference,))
     path.write_bytes(b"")
     (blind,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
     assert (blind.compared, blind.differences) == (0, (difference,))
@@ -164,6 +187,41 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
     pq.write_table(_with_messages(path, TEXTS), path)
     (healed,) = sample_report.results([surveyed(world)], [again], 4, "l1", output)
     assert (healed.equal, healed.differing, healed.differences) == (3, 0, ())
+
+
+@promise("6 content")
+def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
+    """If a comparison found a row for which there is no line, the row counts as a difference until
+    a later run reads the same sampled bytes and all files, and finds no such row. A run that did
+    not look for the row does not remove the difference. A record without a line still counts,
+    because a run looks for no records if each line has a row."""
+    world.append(batch(VALUES))
+    path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
+    pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
+    output = str(world.root)
+    (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
+    assert [(x.first, x.words) for x in first.differences] == [(FIRSTS[1] + 1, NO_LINE)]
+    (still,) = sample_report.results([surveyed(world)], [first], 2, "l1", output)
+    assert still.differences == first.differences
+
+    pq.write_table(pq.ParquetFile(path).read().slice(0, 3), path)
+    reloaded = surveyed(world)
+    (healed,) = sample_report.results([reloaded], [still], 3, "l1", output)
+    assert (healed.equal, healed.differences) == (3, ())
+    others = [
+        replace(reloaded, unread=["another file cannot be read"]),
+        replace(reloaded, output=""),
+        replace(reloaded, wanted=[]),
+        replace(reloaded, wanted=[*wanted_of([replace(SAMPLE, end=FIRSTS[1] + 1)])]),
+    ]
+    for other in others:
+        (kept,) = sample_report.results([other], [still], 3, "l1", output)
+        assert kept.differences == still.differences
+    of_record = replace(still.differences[0], tier="MIRROR")
+    (kept,) = sample_report.results(
+        [reloaded], [replace(still, differences=(of_record,))], 3, "l1", output
+    )
+    assert kept.differences == (of_record,)
 
 
 @promise("6 content")

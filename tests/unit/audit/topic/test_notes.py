@@ -22,7 +22,7 @@ from skidway.audit.topic.backlog import (
     body_of,
     bounded,
 )
-from skidway.audit.topic.load_note import KEPT, Load, load_of
+from skidway.audit.topic.load_note import KEPT, Load, RejectedRecord, load_of
 from skidway.audit.topic.messages import MessageRefused, SchemaUnknown
 from skidway.audit.topic.notes import NOTE_BYTES_MAX, Note, encode
 from skidway.audit.topic.retention import TOPICS_MAX as RETENTIONS_MAX
@@ -164,8 +164,11 @@ def test_retentions_are_read_as_they_were_sent() -> None:
     assert retention_of(note) == {x: ms for x, ms in found.items() if ms < 1_000 + RETENTIONS_MAX}
 
 
+REJECTED_RECORD = RejectedRecord(7_200_000, 3, 41)
+
+
 def _load(number: int) -> Note:
-    body = load_note.body_of(Load(number, LOGS, 1.5, 10, 9, 1, 2, 300))
+    body = load_note.body_of(Load(number, LOGS, 1.5, 10, 9, 1, 2, 300, REJECTED_RECORD))
     return Note(load_note.KIND, "/data/logs", "l1", "dc1", 1, number, 1_000 + number, body)
 
 
@@ -182,10 +185,13 @@ def test_the_newest_loads_are_kept_in_any_order() -> None:
 
 def test_a_load_is_read_as_it_was_told() -> None:
     """If a note of another version lacks a value of the load, this value is unknown, and not 0."""
-    assert load_of(_load(7)) == Load(7, LOGS, 1.5, 10, 9, 1, 2, 300)
+    assert load_of(_load(7)) == Load(7, LOGS, 1.5, 10, 9, 1, 2, 300, REJECTED_RECORD)
     names = ["dc1", "cid", "logs", "logs-id"]
     less = replace(_load(7), body={"source": names, "rows": -1, "files": True, "seconds": "3"})
     assert load_of(less) == Load(7, LOGS)
+    for rejected in (7, [1, 2], [1, 2, -3], [1, 2, "3"], [1, 2, 3, 4]):
+        other = replace(less, body={"source": names, "rejected": rejected})
+        assert load_of(other) == Load(7, LOGS)
     for body in ({}, {"source": names[:3]}, {"source": [*names[:3], 4]}):
         assert load_of(replace(less, body=body)) is None
 

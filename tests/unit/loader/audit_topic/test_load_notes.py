@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.audit.topic.load_note import Load, load_of
+from skidway.audit.topic.load_note import Load, RejectedRecord, load_of
 from skidway.audit.topic.messages import Delta
 from skidway.audit.topic.notes import Note
-from support.memory_loading import PRODUCER, MemoryLoading
+from skidway.loader.state.layout import HOUR_MS
+from support.loading import START_MS, Record
+from support.memory_loading import AGENT, PRODUCER, MemoryLoading
 
 
 @pytest.fixture
@@ -21,6 +23,20 @@ def told(loading: MemoryLoading) -> list[Load]:
     assert {x.producer for x in notes} <= {PRODUCER}
     found = [load_of(x) for x in notes]
     return [x for x in found if x is not None]
+
+
+def test_a_load_tells_one_record_that_it_rejected(loading: MemoryLoading) -> None:
+    """If a load has rejected records, its note names the first record of one of its files of
+    rejects: the hour of its event time, its partition and its offset."""
+    loading.write(4)
+    time_ms = START_MS + 2 * HOUR_MS
+    loading.append(*(Record(AGENT, 9, at * 10, 10, time_ms) for at in range(3)))
+    loading.run(announce_wait_ms=0)
+    loading.write(3)
+    loading.run()
+    first, second = told(loading)
+    assert (first.rejects, second.rejects, second.rejected) == (3, 0, None)
+    assert first.rejected == RejectedRecord(time_ms - time_ms % HOUR_MS, 0, 4)
 
 
 def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> None:

@@ -4,6 +4,7 @@ values of the pages) and at the pages as HTML and JSON."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,19 @@ from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import report
 from skidway.audit.topic.backlog import Backlog, TopicBacklog
-from support.dashboard_site import EXAMPLE, HOUR, LOST, MINUTE, NOW, POLICY, STATES, UNREAD, Site
+from skidway.kafka.types import TopicPartition
+from support.dashboard_site import (
+    AUTH,
+    EXAMPLE,
+    HOUR,
+    LOST,
+    MINUTE,
+    NOW,
+    POLICY,
+    STATES,
+    UNREAD,
+    Site,
+)
 
 Asked = dict[str, Any]
 
@@ -267,6 +280,20 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
     everything = _json(site, "/rejects.json")["rejects"]
     assert [x["topic"] for x in everything] == ["dc1.auth", "dc1.nginx", "dc1.orders"]
     assert everything[0]["rejected"] == everything[0]["by_agents"] == 200
+
+
+def test_a_record_that_the_loader_rejected_is_an_example_of_its_own() -> None:
+    """The page of rejects shows a record that the loader rejected beside a line that an agent
+    rejected, with partition and offset in place of host and path."""
+    record = replace(
+        EXAMPLE, tp=TopicPartition("dc1.auth", 2), offset=9, reason="rejected by the loader",
+        host="", path="", text="a record",
+    )  # fmt: skip
+    site = TestClient(Site(rejects=4, records={AUTH: record}).dashboard().application())
+    row = _json(site, "/rejects.json")["rejects"][0]
+    assert (row["line"]["text"], row["record"]["text"]) == (EXAMPLE.text, "a record")
+    assert (row["record"]["topic"], row["record"]["offset"]) == ("dc1.auth", 9)
+    assert "a record (dc1.auth-2 offset 9, rejected by the loader)" in site.get("/rejects").text
 
 
 @in_state("rebuilding")

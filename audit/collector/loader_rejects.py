@@ -1,0 +1,73 @@
+"""Reads an example of the records of a topic that the loader rejected.
+
+The loader's note about a load names one record that the load rejected: hour of event time,
+partition and offset. The record is read from the topic itself. Its text is shown only if an agent
+has sent the record, because then the agent's rules (`shape`) have masked, hashed and removed
+fields before the record was made. Nobody knows what other programs put into a record, so their
+records are never shown.
+
+If the offset has another record now, because the topic was deleted and made again, the record's
+hour differs from the hour in the note, and there is no example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from skidway.audit.topic.load_note import KIND, RejectedRecord, load_of
+from skidway.audit.topic.notes import Note
+from skidway.audit.tracing.logs import ONE_BATCH, SiteCluster, topic_here
+from skidway.kafka.client import Client
+from skidway.kafka.columns import DecodedRecords, decode
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.consuming.rejected_examples import RejectedExample, shown_text
+from skidway.schemas.topic_reading import read_batches
+
+BY_LOADER: Final = "rejected by the loader"
+HOUR_MS: Final = 3_600_000
+
+
+def newest(notes: Iterable[Note]) -> dict[Source, RejectedRecord]:
+    """Returns for each topic the record that the newest load with rejects named."""
+    found: dict[Source, RejectedRecord] = {}
+    for note in sorted((x for x in notes if x.kind == KIND), key=lambda x: (x.time_ms, x.number)):
+        load = load_of(note)
+        if load is not None and load.rejected is not None:
+            found[load.source] = load.rejected
+    return found
+
+
+def example(client: Client, source: Source, record: RejectedRecord) -> RejectedExample | None:
+    """Returns the record with its text, or None if the brokers do not have the record any more or
+    if no agent has sent it. Raises Unreachable, KafkaError, CorruptBatch."""
+    topic = topic_here(client, source)
+    if topic is None or not _has_partition(client, topic, record.partition):
+        return None
+    tp, offset = TopicPartition(topic, record.partition), record.offset
+    first, end = SiteCluster(client, source.cluster).span(tp)
+    if not first <= offset < end:
+        return None
+    for _, header, raw in read_batches(client, {tp: (offset, offset + 1)}, ONE_BATCH):
+        if not header.is_control and header.base_offset <= offset <= header.last_offset:
+            return _shown(tp, record, decode(raw))
+    return None
+
+
+def _has_partition(client: Client, topic: str, partition: int) -> bool:
+    return partition in {x.index for x in client.metadata([topic]).topics[topic].partitions}
+
+
+def _shown(
+    tp: TopicPartition, record: RejectedRecord, batch: DecodedRecords
+) -> RejectedExample | None:
+    for row in np.flatnonzero((batch.offsets == record.offset) & batch.has_origin).tolist():
+        time_ms = int(batch.timestamps[row])
+        if batch.origins is not None and time_ms - time_ms % HOUR_MS == record.hour_ms:
+            first = int(batch.origins.first[row])
+            text = shown_text(batch.values[row].as_py() or b"")
+            return RejectedExample(tp, record.offset, time_ms, BY_LOADER, "", "", "", first, text)
+    return None

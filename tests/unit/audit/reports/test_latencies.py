@@ -1,0 +1,50 @@
+"""Tests how long after the end of a bucket each place (cluster or output) first had all records of
+the bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skidway.audit.reports.latencies import Arrival, arrivals_in, documents, latencies_ms
+from skidway.audit.topic.messages import Tier
+from support.fold import judge
+from support.one_bucket import END, NOW, POLICY, good
+
+
+def latencies(**arrivals: Arrival) -> dict[str, int | None]:
+    [verdict] = judge(good(), POLICY, NOW)
+    places = {x.tier.value.lower(): (x.tier, x.name) for x in verdict.places()}
+    found = latencies_ms(verdict, {places[name]: x for name, x in arrivals.items()})
+    return {place.tier.value.lower(): ms for place, ms in found.items()}
+
+
+def test_a_latency_counts_from_the_end_of_the_bucket() -> None:
+    """The latency of a place is the time between the end of the bucket and the moment since which
+    the place has had all records. It is negative before the end, and None without an arrival."""
+    found = latencies(broker=Arrival(5, END - 7), hdfs=Arrival(5, END + 90))
+    assert found == {"agent": None, "broker": -7, "mirror": None, "hdfs": 90}
+
+
+def test_an_arrival_of_another_count_says_nothing() -> None:
+    """If the arrival has another count than the verdict, the latency is not known."""
+    found = latencies(broker=Arrival(4, END), mirror=Arrival(6, END), hdfs=Arrival(5, END))
+    assert found == {"agent": None, "broker": None, "mirror": None, "hdfs": 0}
+
+
+def test_arrivals_are_read_from_an_answer() -> None:
+    """Arrivals in an answer of a collector are read as the collector's store has them. An answer
+    that has none or is not understood has no arrivals."""
+    arrivals = {(Tier.HDFS, "/logs"): Arrival(5, END), (Tier.AGENT, ""): Arrival(6, END + 1)}
+    assert arrivals_in(documents(arrivals)) == arrivals
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], 7, [7], [{}], [{"tier": 1, "place": "", "records": 1, "time_ms": 1}],
+     [{"tier": "hdfs", "place": "", "records": "x", "time_ms": 1}]],
+)  # fmt: skip
+def test_an_answer_that_is_not_understood_has_no_arrivals(answer: Any) -> None:
+    """A collector of another version may answer anything; the command then knows no latencies."""
+    assert arrivals_in(answer) == {}
