@@ -1,4 +1,5 @@
-"""`skidway audit compare`: compares log files with what an existing shipper has sent."""
+"""`skidway audit compare`: compares log files, or an agent's notes of their lines, with what an
+existing shipper has sent."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ import argparse
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from skidway.audit.comparison import lines, matching, reports
 from skidway.audit.comparison.lines import FileLines
 from skidway.audit.comparison.matching import Records
+from skidway.audit.comparison.notes import Notes
 from skidway.audit.comparison.shapes import SHAPES, Shape
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_bootstrap_option, add_json_option
@@ -35,13 +38,15 @@ def register(verbs: Any) -> None:
         " missing, doubled or changed"
     )
     parser = verbs.add_parser("compare", help=words, description=f"{words}.")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
         "--files",
         action="append",
-        required=True,
         metavar="PATTERN",
         help="files of the log, rotated ones too: '/var/log/app.log*'; may be repeated",
     )
+    words = "the notes of skidway agent count, instead of the files themselves"
+    where.add_argument("--counted", type=Path, metavar="DIR", help=words)
     add_bootstrap_option(parser)
     parser.add_argument("--topic", required=True, help="the topic to which the shipper sends")
     parser.add_argument(
@@ -53,7 +58,10 @@ def register(verbs: Any) -> None:
             metavar="NAME",
             help=f"the field with the {name}, if not the shape's; '' for none",
         )
-    words = "only records since 2026-01-31T10:00:00Z, 1h, 7d; earlier lines are not compared"
+    words = (
+        "only records since 2026-01-31T10:00:00Z, 1h, 7d; earlier lines are not compared (with"
+        " --counted: since all lines are noted)"
+    )
     parser.add_argument("--since", metavar="TIME", help=words)
     host = socket.gethostname()
     words = f"the host in records of these files ({host}); '' for every host"
@@ -69,17 +77,28 @@ def _compare(args: argparse.Namespace) -> int:
         raise UsageError(f"--limit must lie in 1 .. {LIMIT_MAX:,}.")
     names = {name: getattr(args, f"{name}_field") for name in FIELDS}
     shape = SHAPES[args.shape].with_names(names)
+    notes = None if args.counted is None else Notes(args.counted)
     since_ms = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
+    if notes is not None and since_ms is None:
+        since_ms = notes.from_ms()
     begun = time.monotonic()
     with connect(args) as client:
         ranges, is_whole = _ranges(client, args.topic, since_ms)
         # The partitions' ends were looked up before, so the files have the lines of all records.
-        files = list(_files(args.files))
-        records = Records(args.host or None, [each.path for each in files])
+        # (Notes lack the lines that the agent has not read yet.)
+        counted = None if notes is None else notes.read(since_ms or 0)
+        files = list(_files(args.files)) if counted is None else counted.files
+        records = Records(args.host or None, [each.paths for each in files])
         _read(client, ranges, shape, records)
-    result = matching.compare(files, records, is_whole=is_whole)
+    result = matching.compare(files, records, is_whole=is_whole, since_ms=since_ms)
+    said = [*reports.sentences(result, records, args.limit, is_counted=counted is not None)]
+    if counted is not None:
+        said += reports.sentences_of_notes(counted)
     if args.json:
         document = reports.document(result, files, records, args.limit)
+        document |= {"sentences": said}
+        if counted is not None:
+            document |= reports.document_of_notes(counted)
         print_json(document | {"seconds": round(time.monotonic() - begun, 3)})
     else:
         table(reports.rows(result), reports.COLUMNS)
@@ -87,7 +106,7 @@ def _compare(args: argparse.Namespace) -> int:
         if spans:
             print()
             table(spans, reports.SPAN_COLUMNS)
-        print("\n".join(["", *reports.sentences(result, records, args.limit)]))
+        print("\n".join(["", *said]))
     return 0 if reports.is_good(result) else 1
 
 
