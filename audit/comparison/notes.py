@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -72,6 +73,7 @@ CREATE TABLE IF NOT EXISTS unnoted ( -- is_uncertain: noted, perhaps as lines of
 ) STRICT;
 """
 
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 LINE_BYTES: Final = 12
 """A line takes this many bytes of a note."""
 
@@ -174,8 +176,6 @@ class Notes:
             uncertain = self._read_unnoted(connection, counted)
             for file, begins, lengths, hashes in self._ranges(connection, since_ms - LAG_MS):
                 is_compared = hashes != NOT_COMPARED
-                for first, end in uncertain.get(file, ()):
-                    is_compared &= (begins < first) | (begins >= end)
                 room -= int(np.count_nonzero(is_compared))
                 if room < 0:
                     raise UsageError(
@@ -185,6 +185,7 @@ class Notes:
                 lines.begins.frombytes(begins[is_compared].astype(np.int64).tobytes())
                 lines.lengths.frombytes(lengths[is_compared].astype(np.int64).tobytes())
                 lines.hashes.frombytes(hashes[is_compared].astype(np.uint64).tobytes())
+        _leave_out_repeats(files, uncertain)
         counted.files = [each for each in files.values() if each.begins]
         return counted
 
@@ -258,3 +259,30 @@ class Notes:
         return StateRefused(
             f"the notes {self._path} cannot be used: {what}; begin new notes in another directory"
         )
+
+
+def _leave_out_repeats(
+    files: Mapping[int, FileLines], uncertain: Mapping[int, Sequence[tuple[int, int]]]
+) -> None:
+    """Removes lines that are noted twice. If the agent did not know whether bytes of a file are
+    those that it had read before as bytes of another file (for example after a compression), their
+    lines are repeats if an earlier file has the same text at the same byte.
+    """
+    earlier = list[Any]()
+    for file, lines in files.items():
+        begins, hashes = np.array(lines.begins, np.int64), np.array(lines.hashes, np.uint64)
+        if file in uncertain and earlier and len(begins):
+            is_repeat = np.isin(_places(begins, hashes), np.concatenate(earlier))
+            spans = uncertain[file]
+            is_repeat &= np.any([(begins >= x) & (begins < end) for x, end in spans], axis=0)
+            lengths = np.array(lines.lengths, np.int64)[~is_repeat]
+            lines.begins = array("q", begins[~is_repeat].tobytes())
+            lines.lengths = array("q", lengths.tobytes())
+            lines.hashes = array("Q", hashes[~is_repeat].tobytes())
+        if uncertain:
+            earlier.append(_places(begins, hashes))
+
+
+def _places(begins: Any, hashes: Any) -> Any:
+    """A number for each text at its byte."""
+    return hashes ^ ((begins.astype(np.uint64) + np.uint64(1)) * _MIX)
