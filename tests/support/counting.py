@@ -1,4 +1,5 @@
-"""The counting agent on a host and a clock in memory, with notes in a real directory."""
+"""The counting agent, with notes in a real directory: as a process, or on a host and a clock in
+memory."""
 
 from __future__ import annotations
 
@@ -10,10 +11,48 @@ from skidway.agent.counting.settings import CountSettings
 from skidway.agent.counting.state import CountState, open_count
 from skidway.audit.comparison.lines import hash_of
 from skidway.audit.comparison.notes import Counted, Notes
+from skidway.errors import UsageError
 from support.agent_world import Files
 from support.clock import ManualClock
+from support.processes import Program, eventually, skidway
 
 LOG = "/log/app.log"
+
+
+class CountProcess:
+    """`skidway agent count` as a process."""
+
+    def __init__(self, directory: Path, *paths: str) -> None:
+        self.directory = directory
+        options = [each for path in paths for each in ("--files", path)]
+        command = skidway("agent", "count", "--into", str(directory), *options)
+        self.program = Program(command, directory.with_suffix(".out"))
+
+    def start(self) -> CountProcess:
+        """Starts the process, and waits until it has begun to count."""
+        self.program = Program(self.program.command, self.program.log)
+        before = self.program.output().count("count_started")
+        self.program.start()
+        self.program.wait_until(
+            lambda: self.program.output().count("count_started") > before and self._has_begun()
+        )
+        return self
+
+    def _has_begun(self) -> bool:
+        try:
+            return Notes(self.directory).from_ms() > 0
+        except UsageError:
+            return False
+
+    def lines(self) -> int:
+        """How many lines are noted."""
+        return sum(len(each.begins) for each in Notes(self.directory).read(0).files)
+
+    def wait_noted(self, count: int) -> None:
+        eventually(
+            lambda: self.lines() == count,
+            what=f"{count} lines; {self.lines()} are noted: {self.program.output()[-2000:]}",
+        )
 
 
 class Counting:
