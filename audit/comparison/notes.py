@@ -73,6 +73,13 @@ CREATE TABLE IF NOT EXISTS unnoted ( -- is_uncertain: noted, perhaps as lines of
 ) STRICT;
 """
 
+_ENVIRONMENT: Final = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 LINE_BYTES: Final = 12
 """A line takes this many bytes of a note."""
@@ -202,7 +209,7 @@ class Notes:
                 self._check(connection)
                 yield connection
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _ENVIRONMENT:
                 raise SkidwayError(f"the notes {self._path} cannot be read: {error}") from error
             raise self._damaged(str(error)) from error
 
