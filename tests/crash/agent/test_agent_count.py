@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import os
 import random
-from collections.abc import Iterator
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from skidway.audit.comparison.lines import hash_of
 from skidway.audit.comparison.notes import Notes
+from support.agent_process import AgentProcess, rows
+from support.brokers import SkidwayBroker
 from support.counting import CountProcess, hashes_of
 from support.processes import NotReady, eventually, run_skidway
 
 pytestmark = pytest.mark.crash
+
+Make = Callable[..., AgentProcess]
 
 
 @pytest.fixture
@@ -83,3 +92,56 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
         done = run_skidway("agent", "count", "--files", pattern, "--into", str(tmp_path))
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_rotations_as_logrotate_makes_them(counting: CountProcess, log: Path) -> None:
+    """Lines of a log are noted once if rotation renames and compresses the log, or copies and
+    truncates it, while the agent runs and while it is down. A shown text is read again from where
+    its line is now."""
+    written: list[str] = []
+    for number in range(4):
+        counting.start()
+        write(log, written, 3_000)
+        counting.wait_noted(len(written))
+        old = log.with_name(f"app.log.{number}")
+        if number in (1, 3):  # while the agent is down
+            counting.program.kill()
+        if number < 2:
+            if number:
+                write(log, written, 3_000)
+            log.rename(old)
+            with gzip.open(f"{old}.gz", "wb") as packed:
+                packed.write(old.read_bytes())
+            old.unlink()
+        else:
+            shutil.copyfile(log, old)
+            os.truncate(log, 0)
+        if counting.program.running:
+            counting.program.kill()
+    counting.start()
+    write(log, written, 10)
+    counting.wait_noted(len(written))
+    counted = Notes(counting.directory).read(0)
+    assert Counter(x for each in counted.files for x in each.hashes) == hashes_of(*written)
+    packed_file = next(each for each in counted.files if each.path.endswith(".gz"))
+    first, length = packed_file.begins[-1], packed_file.lengths[-1]
+    assert hash_of(packed_file.text_at(first, length)) == packed_file.hashes[-1]
+
+
+def test_an_agent_beside_it_is_not_disturbed(
+    agent: Make, counting: CountProcess, log: Path, own_broker: SkidwayBroker
+) -> None:
+    """An agent that sends the same log, and an agent that only counts it, do not notice each other:
+    each line is sent once and noted once."""
+    written: list[str] = []
+    write(log, written, 2_000)
+    sending = agent({"topic": "logs", "paths": [str(log)]})
+    sending.start()
+    counting.start()
+    write(log, written, 2_000)
+    log.rename(log.with_name("app.log.1"))
+    write(log, written, 2_000)
+    counting.wait_noted(len(written))
+    sizes = {path: path.stat().st_size for path in log.parent.iterdir()}
+    eventually(lambda: sending.settled(sizes), every_s=0.3, what="all settled")
+    assert sorted(line for line, *_ in rows(own_broker.address, "logs")) == written
