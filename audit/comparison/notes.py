@@ -215,17 +215,18 @@ class Notes:
 
     def _check(self, connection: sqlite3.Connection) -> None:
         found = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-        if found.get(FORMAT_KEY) != FORMAT:
+        if FORMAT_KEY not in found:
+            raise UsageError(f"--counted: the agent has noted nothing in {self._path.parent} yet.")
+        if found[FORMAT_KEY] != FORMAT:
             raise StateRefused(
-                f"the notes {self._path} have format {found.get(FORMAT_KEY)}, this program knows "
+                f"the notes {self._path} have format {found[FORMAT_KEY]}, this program knows "
                 f"{FORMAT}; use the program that wrote them"
             )
 
-    def _from_ms(self, connection: sqlite3.Connection) -> int:
-        row = connection.execute("SELECT value FROM meta WHERE key = ?", (COUNTED_FROM,)).fetchone()
-        if row is None:
-            raise UsageError(f"--counted: the agent has noted nothing in {self._path.parent} yet.")
-        return int(row[0])
+    @staticmethod
+    def _from_ms(connection: sqlite3.Connection) -> int:
+        statement = "SELECT value FROM meta WHERE key = ?"
+        return int(connection.execute(statement, (COUNTED_FROM,)).fetchone()[0])
 
     @staticmethod
     def _read_paths(connection: sqlite3.Connection, files: dict[int, FileLines]) -> None:

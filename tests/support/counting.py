@@ -49,10 +49,7 @@ class CountProcess:
         return sum(len(each.begins) for each in Notes(self.directory).read(0).files)
 
     def wait_noted(self, count: int) -> None:
-        eventually(
-            lambda: self.lines() == count,
-            what=f"{count} lines; {self.lines()} are noted: {self.program.output()[-2000:]}",
-        )
+        eventually(lambda: self.lines() == count, what=f"{count} lines in {self.directory}")
 
 
 class Counting:

@@ -11,6 +11,7 @@ _PAGES = "tests/unit/audit/collector/test_reject_examples.py::"
 _EXAMPLES = "tests/unit/schemas/consuming/test_rejected_examples.py::"
 _COMPARE = "tests/unit/audit/comparison/test_matching.py::"
 _NOTES = "tests/unit/audit/comparison/test_notes.py::"
+_BOUNDS = "tests/unit/agent/counting/test_note_bounds.py::"
 _COUNTING = "tests/unit/agent/counting/test_counting.py::"
 
 MUTANTS = (
@@ -132,6 +133,27 @@ MUTANTS = (
         "        self._changes.put_files(changed)\n",
         "        self._changes.put_files(changed if self._has_backlog else changed[:0])\n",
         (f"{_COUNTING}test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line",),
+    ),
+    Mutant(
+        "notes become more than they may",
+        "agent/counting/segments.py",
+        "kept > self._keep_bytes or now_ms",
+        "now_ms",
+        (f"{_BOUNDS}test_the_oldest_notes_are_dropped_if_there_are_too_many",),
+    ),
+    Mutant(
+        "notes that were dropped leave the notes whole",
+        "agent/counting/state.py",
+        "        self.put_meta(notes.COUNTED_FROM, newest_ms + 1)\n",
+        "",
+        (f"{_BOUNDS}test_the_notes_say_since_when_they_are_whole",),
+    ),
+    Mutant(
+        "records that have expired are missing",
+        "audit/commands/compare.py",
+        "    return Reach(ranges, is_whole, max([since_ms, *stamps]))\n",
+        "    return Reach(ranges, is_whole, since_ms)\n",
+        ("tests/unit/audit/commands/test_compare.py::test_expired_records_are_not_missed",),
     ),
     Mutant(
         "the rest of a divided line is noted as a line",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skidway.agent.counting.state import open_count
 from skidway.audit.comparison import lines, matching, notes, reports
 from skidway.audit.comparison.matching import Fate, Records, Result
 from skidway.audit.comparison.notes import NOT_COMPARED, Notes
@@ -60,10 +61,13 @@ def test_damaged_notes_are_refused(world: Counting) -> None:
 
 
 def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
-    """A directory without notes, an empty one, and a file that is no database are refused with one
-    sentence each."""
+    """A directory without notes, notes that have just begun, and a file that is no database are
+    refused with one sentence each."""
     with pytest.raises(UsageError, match="has no notes"):
         Notes(tmp_path).read(0)
+    open_count(tmp_path).close()
+    with pytest.raises(UsageError, match="noted nothing"):
+        Notes(tmp_path).from_ms()
     (tmp_path / notes.DATABASE).write_bytes(b"no database, but long enough to look like one" * 99)
     with pytest.raises(StateRefused, match="cannot be used"):
         Notes(tmp_path).read(0)
