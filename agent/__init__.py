@@ -99,6 +99,7 @@ Reading order, from the lowest package to the highest:
     reloading      takes changed settings while the loop runs
     memory         how much freed memory the process keeps
     program        the loop with everything around it
+    counting       the agent in count-only mode, a program of its own
     validation     tries the settings, and parses lines of the sources' files
-    commands, cli  `skidway agent run|validate|drain|state|install-snippet`
+    commands, cli  `skidway agent run|validate|drain|count|state|install-snippet`
 """

@@ -1,5 +1,5 @@
-"""`skidway agent run | reload | drain | validate | guess | formats | test | install-snippet |
-replay | replayed | state show | adopt | give-up`.
+"""`skidway agent run | reload | drain | validate | guess | formats | test | count |
+install-snippet | replay | replayed | state show | adopt | give-up`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from skidway import service
+from skidway import log, service
+from skidway.cli.moments import parse_duration
 from skidway.cli.options import (
     add_config_options,
     add_json_option,
@@ -106,6 +107,7 @@ def register(subparsers: Any) -> None:
     testing.add_argument("--expect", type=Path, metavar="RESULTS", help=words)
     add_json_option(testing)
     testing.set_defaults(run=_test)
+    _register_count(verbs)
     words = "print the commands that install the agent on a host without Ansible"
     installing = verbs.add_parser("install-snippet", help=words, description=words)
     installing.add_argument(
@@ -154,6 +156,35 @@ def register(subparsers: Any) -> None:
     give_up.set_defaults(run=_give_up)
 
 
+def _register_count(verbs: Any) -> None:
+    words = (
+        "only note which lines the files have, for skidway audit compare; runs beside another"
+        " shipper, and sends nothing"
+    )
+    count = verbs.add_parser("count", help=words, description=f"{words[:1].upper()}{words[1:]}.")
+    count.add_argument(
+        "--files",
+        action="append",
+        required=True,
+        metavar="PATTERN",
+        help="files to follow, as paths of a source: '/var/log/app.log'; may be repeated",
+    )
+    words = "paths to leave out; may be repeated"
+    count.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=words)
+    words = "directory of the notes, which nothing else uses"
+    count.add_argument("--into", type=Path, required=True, metavar="DIR", help=words)
+    words = "where to begin in files that exist at the first start (beginning)"
+    count.add_argument("--start-at", choices=("beginning", "end"), default="beginning", help=words)
+    words = "delete notes that are older than this (7d)"
+    count.add_argument("--keep", default="7d", metavar="TIME", help=words)
+    words = "delete the oldest notes if they take more MiB than this (1024)"
+    count.add_argument("--keep-mb", type=int, default=1024, metavar="N", help=words)
+    count.add_argument(
+        "--log-level", choices=log.LEVELS, default="info", help="lowest level to write (info)"
+    )
+    count.set_defaults(run=_count)
+
+
 def _settings(args: argparse.Namespace) -> Any:
     from skidway.agent import configuration
 
@@ -175,6 +206,24 @@ def _run(args: argparse.Namespace) -> int:
         PROGRAM,
         lambda shutdown: program.run(settings, shutdown, configuration),
         level=args.log_level,
+    )
+
+
+def _count(args: argparse.Namespace) -> int:
+    from skidway.agent.counting import program
+    from skidway.agent.counting.settings import CountSettings
+
+    settings = CountSettings(
+        paths=tuple(args.files),
+        directory=args.into,
+        exclude=tuple(args.exclude),
+        starts_at_end=args.start_at == "end",
+        keep_s=parse_duration(args.keep, "--keep"),
+        keep_bytes=args.keep_mb << 20,
+    )
+    settings.check()
+    return service.run(
+        PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
     )
 
 

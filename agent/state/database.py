@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
@@ -88,7 +88,14 @@ class TopicState:
 
 
 class StateDatabase:
-    """Owns the connection. Every method may raise StateRefused if the database is damaged."""
+    """Owns the connection. Every method may raise StateRefused if the database is damaged.
+
+    file_name: the file in the state's directory. additions: the statements that make the tables
+    that the database lacks.
+    """
+
+    file_name: ClassVar[str] = DATABASE
+    additions: ClassVar[str] = ADDITIONS
 
     def __init__(
         self, connection: sqlite3.Connection, name: str = DATABASE, *, is_new: bool = False
@@ -329,11 +336,20 @@ class StateDatabase:
         return StateRefused(f"the state {self._name} cannot be used: {what}; {_DAMAGED_HINT}")
 
 
+Opened = TypeVar("Opened", bound=StateDatabase)
+
+
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. Raises StateRefused,
     SkidwayError.
     """
-    path = directory / DATABASE
+    return open_as(StateDatabase, directory, create=create)
+
+
+def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Opened:
+    """Opens a database with the tables of a state, as an object of this class (see
+    `open_state`)."""
+    path = directory / kind.file_name
     is_new = not path.exists()
     if is_new:
         if Path(f"{path}-wal").exists():
@@ -349,8 +365,8 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(ADDITIONS)
-        return StateDatabase(connection, str(path), is_new=is_new)
+        connection.executescript(kind.additions)
+        return kind(connection, str(path), is_new=is_new)
     except sqlite3.Error as error:
         connection.close()
         raise StateRefused(f"the state {path} cannot be used: {error}; {_DAMAGED_HINT}") from error

@@ -1,16 +1,20 @@
-"""`skidway audit compare`: compares log files with what an existing shipper has sent."""
+"""`skidway audit compare`: compares log files, or an agent's notes of their lines, with what an
+existing shipper has sent."""
 
 from __future__ import annotations
 
 import argparse
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skidway.audit.comparison import lines, matching, reports
 from skidway.audit.comparison.lines import FileLines
 from skidway.audit.comparison.matching import Records
+from skidway.audit.comparison.notes import Notes
 from skidway.audit.comparison.shapes import SHAPES, Shape
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_bootstrap_option, add_json_option
@@ -18,12 +22,16 @@ from skidway.cli.output import print_json, table
 from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
-from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.client import EARLIEST, LATEST, Client, ListedOffset
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.topic_reading import read_ranges
 
 LIMIT = 20
 LIMIT_MAX = 10_000
+STAMPED_EARLIER_MS = 5_000
+"""A record's timestamp may be so much earlier than the time at which its line was written: shippers
+round the time down to a second (rsyslog), or take the time in the line.
+"""
 FIELDS = ("text", "path", "offset", "host")
 Ranges = dict[TopicPartition, tuple[int, int]]
 
@@ -35,13 +43,15 @@ def register(verbs: Any) -> None:
         " missing, doubled or changed"
     )
     parser = verbs.add_parser("compare", help=words, description=f"{words}.")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
         "--files",
         action="append",
-        required=True,
         metavar="PATTERN",
         help="files of the log, rotated ones too: '/var/log/app.log*'; may be repeated",
     )
+    words = "the notes of skidway agent count, instead of the files themselves"
+    where.add_argument("--counted", type=Path, metavar="DIR", help=words)
     add_bootstrap_option(parser)
     parser.add_argument("--topic", required=True, help="the topic to which the shipper sends")
     parser.add_argument(
@@ -53,7 +63,10 @@ def register(verbs: Any) -> None:
             metavar="NAME",
             help=f"the field with the {name}, if not the shape's; '' for none",
         )
-    words = "only records since 2026-01-31T10:00:00Z, 1h, 7d; earlier lines are not compared"
+    words = (
+        "only records since 2026-01-31T10:00:00Z, 1h, 7d; earlier lines are not compared (with"
+        " --counted: since all lines are noted)"
+    )
     parser.add_argument("--since", metavar="TIME", help=words)
     host = socket.gethostname()
     words = f"the host in records of these files ({host}); '' for every host"
@@ -69,41 +82,86 @@ def _compare(args: argparse.Namespace) -> int:
         raise UsageError(f"--limit must lie in 1 .. {LIMIT_MAX:,}.")
     names = {name: getattr(args, f"{name}_field") for name in FIELDS}
     shape = SHAPES[args.shape].with_names(names)
+    notes = None if args.counted is None else Notes(args.counted)
     since_ms = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
+    if notes is not None and since_ms is None:
+        since_ms = notes.from_ms()
     begun = time.monotonic()
     with connect(args) as client:
-        ranges, is_whole = _ranges(client, args.topic, since_ms)
+        slack_ms = 0 if notes is None else STAMPED_EARLIER_MS
+        found = _reach(client, args.topic, since_ms, slack_ms)
         # The partitions' ends were looked up before, so the files have the lines of all records.
-        files = list(_files(args.files))
-        records = Records(args.host or None, [each.path for each in files])
-        _read(client, ranges, shape, records)
-    result = matching.compare(files, records, is_whole=is_whole)
+        # (Notes lack the lines that the agent has not read yet.)
+        counted = None if notes is None else notes.read(since_ms or 0)
+        files = list(_files(args.files)) if counted is None else counted.files
+        records = Records(args.host or None, [each.paths for each in files])
+        _read(client, found.ranges, shape, records)
+    result = matching.compare(files, records, is_whole=found.is_whole, since_ms=found.since_ms)
+    said = [*reports.sentences(result, records, args.limit, is_counted=counted is not None)]
+    if counted is not None:
+        said += reports.sentences_of_notes(counted)
     if args.json:
-        document = reports.document(result, files, records, args.limit)
+        document = reports.document(result, files, records, args.limit) | {"sentences": said}
+        document |= {} if counted is None else reports.document_of_notes(counted)
         print_json(document | {"seconds": round(time.monotonic() - begun, 3)})
     else:
-        table(reports.rows(result), reports.COLUMNS)
-        spans = reports.span_rows(result, files, args.limit)
-        if spans:
-            print()
-            table(spans, reports.SPAN_COLUMNS)
-        print("\n".join(["", *reports.sentences(result, records, args.limit)]))
+        _print(result, files, said, args.limit)
     return 0 if reports.is_good(result) else 1
 
 
-def _ranges(client: Client, topic: str, since_ms: int | None) -> tuple[Ranges, bool]:
-    """Returns the offsets to read: all, or those from the first record at or after `since_ms` on.
-    Also returns whether these are all offsets that the topic ever had."""
+def _print(
+    result: matching.Result, files: Sequence[FileLines], said: Sequence[str], limit: int
+) -> None:
+    table(reports.rows(result), reports.COLUMNS)
+    spans = reports.span_rows(result, files, limit)
+    if spans:
+        print()
+        table(spans, reports.SPAN_COLUMNS)
+    print("\n".join(["", *said]))
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The records that are read. ranges: their offsets. is_whole: whether these are all offsets
+    that the topic ever had. since_ms: all records of lines that were written since this time are
+    read; None if this is unknown.
+    """
+
+    ranges: Ranges
+    is_whole: bool
+    since_ms: int | None
+
+
+Offsets = Mapping[TopicPartition, ListedOffset]
+
+
+def reach(first: Offsets, begin: Offsets, end: Offsets, since_ms: int | None) -> Reach:
+    """first, end: the first offsets and the log end offsets. begin: the first records at or after
+    `since_ms`."""
+    ranges = {
+        tp: (begin[tp].offset if begin[tp].offset >= 0 else end[tp].offset, end[tp].offset)
+        for tp in first
+    }
+    is_whole = since_ms is None and all(each.offset == 0 for each in first.values())
+    # If older records have expired, nobody knows how many of them were newer than `since_ms`.
+    cut = [tp for tp in first if 0 < first[tp].offset >= ranges[tp][0]]
+    if since_ms is None or any(begin[tp].offset < 0 for tp in cut):
+        return Reach(ranges, is_whole, None)
+    stamps = [begin[tp].timestamp + STAMPED_EARLIER_MS for tp in cut]
+    return Reach(ranges, is_whole, max([since_ms, *stamps]))
+
+
+def _reach(client: Client, topic: str, since_ms: int | None, slack_ms: int) -> Reach:
+    """Looks up the records of lines that were written since `since_ms`; all records if it is None.
+    slack_ms: how much earlier than their lines' time the records' timestamps may be."""
     (found,) = existing(client, [topic])
     tps = [TopicPartition(topic, each.index) for each in found.partitions]
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
     end = client.list_offsets(dict.fromkeys(tps, LATEST))
-    begin = first if since_ms is None else client.list_offsets(dict.fromkeys(tps, since_ms))
-    ranges = {
-        tp: (begin[tp].offset if begin[tp].offset >= 0 else end[tp].offset, end[tp].offset)
-        for tp in tps
-    }
-    return ranges, since_ms is None and all(each.offset == 0 for each in first.values())
+    if since_ms is None:
+        return reach(first, first, end, None)
+    begin = client.list_offsets(dict.fromkeys(tps, max(since_ms - slack_ms, 0)))
+    return reach(first, begin, end, since_ms)
 
 
 def _files(patterns: list[str]) -> Iterator[FileLines]:

@@ -1,10 +1,12 @@
 """`skidway audit compare` compares log files with the records that another log shipper has sent to
 a Kafka topic, so that you can check that shipper before you replace it. The command only reads: it
-commits no offsets, and does not disturb the shipper.
+commits no offsets, and does not disturb the shipper. Instead of the files, it can read the notes
+that `skidway agent count` has made of their lines, because the files may be gone.
 
     shapes   the *shapes* of records: in which fields each shipper writes host, path, offset and
              line
     lines    reads the whole lines of files, rotated and compressed ones too
+    notes    the form of an agent's notes of lines, and reads them
     matching joins lines and records, without I/O: which lines are missing, doubled, changed, or not
              shipped yet
     reports  tables and JSON documents
@@ -22,7 +24,9 @@ line was changed.
                        +-- doubled
 
 Lines before the first shipped line of a file are missing only if all records of the topic were
-read: with --since, or after records have expired, the shipper may have sent them earlier. Records
+read: with --since, or after records have expired, the shipper may have sent them earlier. (Of
+noted files, the notes say after which time all lines were written. So if all records since this
+time were read, such lines are missing, too.) Records
 are read up to the ends that their partitions had before the first file was read. So the files have
 the line of every record, unless a file was deleted or the line was changed. The command also counts
 the records without a line.

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import IO, Final, cast
@@ -30,21 +31,29 @@ _NOT_A_NAME = re.compile(r"[-._]")
 @dataclass(slots=True)
 class FileLines:
     """The lines of one file that are neither empty nor unfinished: their first bytes, their lengths
-    with terminator, and the hashes of their texts."""
+    with terminator, and the hashes of their texts.
+
+    names: the paths that the file had, the newest last; empty if only `path` is known. after_ms:
+    all lines were written after this time; None if this is unknown.
+    """
 
     path: str
     begins: array[int] = field(default_factory=lambda: array("q"))
     lengths: array[int] = field(default_factory=lambda: array("q"))
     hashes: array[int] = field(default_factory=lambda: array("Q"))
+    names: tuple[str, ...] = ()
+    after_ms: int | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that the file had, as far as they are known."""
+        return self.names or (self.path,)
 
     def text_at(self, first: int, length: int) -> bytes:
-        """The bytes of a line, read again; empty if the file cannot be read any more."""
-        try:
-            with _opened(self.path) as file:
-                file.seek(first)
-                return without_end(file.read(min(length, LINE_BYTES_MAX)))
-        except (OSError, EOFError, lzma.LZMAError):
-            return b""
+        """The bytes of a line, read again; empty if no path leads to the line any more."""
+        wanted = self.hashes[bisect_left(self.begins, first)]
+        texts = (_text(path, first, length) for path in reversed(self.paths))
+        return next((text for text in texts if hash_of(text) == wanted), b"")
 
 
 def hash_of(text: bytes) -> int:
@@ -95,6 +104,11 @@ def read(path: str, room: int = LINES_MAX) -> FileLines:
     return lines
 
 
+def any_may_have_been(paths: Iterable[str], shipped: str) -> bool:
+    """Whether a file that had these paths may have been at `shipped` when its lines were sent."""
+    return any(may_have_been(path, shipped) for path in paths)
+
+
 def may_have_been(path: str, shipped: str) -> bool:
     """Whether the file that is at `path` now may have been at `shipped` when its lines were sent:
     the paths are equal, or `path` is a rotated name of `shipped`, for example app.log.1,
@@ -113,6 +127,16 @@ def may_have_been(path: str, shipped: str) -> bool:
     return bool(
         extension and name.startswith(stem) and name.endswith(extension) and _NOT_A_NAME.match(rest)
     )
+
+
+def _text(path: str, first: int, length: int) -> bytes:
+    """The text of the line at these bytes of a file; empty if the file cannot be read."""
+    try:
+        with _opened(path) as file:
+            file.seek(first)
+            return without_end(file.read(min(length, LINE_BYTES_MAX)))
+    except (OSError, EOFError, lzma.LZMAError):
+        return b""
 
 
 def _opened(path: str) -> IO[bytes]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from skidway.audit.comparison.lines import FileLines, hash_of, may_have_been
+from skidway.audit.comparison.lines import FileLines, any_may_have_been, hash_of
 from skidway.audit.comparison.shapes import Shipped
 from skidway.errors import UsageError
 
@@ -42,12 +42,13 @@ BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
 @dataclass(slots=True)
 class Records:
     """The records of a topic that may belong to lines of the files, in the order of each partition.
-    other_hosts, other_files, shapeless: how many records were left out, because they belong to
-    another host or to other files, or because their values have another shape.
+    files: the paths of each file. other_hosts, other_files, shapeless: how many records were left
+    out, because they belong to another host or to other files, or because their values have another
+    shape.
     """
 
     host: str | None
-    files: Sequence[str]
+    files: Sequence[tuple[str, ...]]
     hashes: array[int] = field(default_factory=lambda: array("Q"))
     offsets: array[int] = field(default_factory=lambda: array("q"))
     paths: array[int] = field(default_factory=lambda: array("q"))
@@ -95,7 +96,7 @@ class Records:
             return self.known[path]
         if path in self._foreign:
             return -1
-        if path is None or any(may_have_been(each, path) for each in self.files):
+        if path is None or any(any_may_have_been(each, path) for each in self.files):
             return self.known.setdefault(path, len(self.known))
         if len(self._foreign) < PATHS_MAX:
             self._foreign.add(path)
@@ -105,7 +106,7 @@ class Records:
         """Returns, for each path and each file, whether the file may have had the path."""
         fits = np.zeros((len(self.known), len(self.files)), np.bool_)
         for path, number in self.known.items():
-            fits[number] = [path is None or may_have_been(file, path) for file in self.files]
+            fits[number] = [path is None or any_may_have_been(file, path) for file in self.files]
         return fits
 
 
@@ -146,29 +147,24 @@ class Result:
     unknown: int
 
 
-def compare(files: Sequence[FileLines], records: Records, *, is_whole: bool) -> Result:
+def compare(
+    files: Sequence[FileLines], records: Records, *, is_whole: bool, since_ms: int | None = None
+) -> Result:
     """Joins lines and records. files: oldest first. is_whole: whether all records that the topic
-    ever had were read."""
+    ever had were read. since_ms: all records since this time were read; None if this is unknown."""
     join = _Join(files, records)
     join.by_place()
     join.by_text()
     join.changes()
     results: list[FileResult] = []
     spans: list[Span] = []
-    paths = {each.path for each in files} | {x for x in records.known if x is not None}
-
-    def may_be_one_log(one: str, other: str) -> bool:
-        """Whether two files may be generations of one log, because both may have had the same
-        path."""
-        return any(may_have_been(one, x) and may_have_been(other, x) for x in paths)
-
+    logs = _logs(files, records)
     shipped = [join.is_shipped(at) for at in range(len(files))]
     for at, each in enumerate(files):
         newer = range(at + 1, len(files))
-        is_passed = any(
-            shipped[x].any() and may_be_one_log(each.path, files[x].path) for x in newer
-        )
-        fates = _fates(join, at, shipped[at], is_passed=is_passed, is_whole=is_whole)
+        is_passed = any(shipped[x].any() and (logs[at] & logs[x]).any() for x in newer)
+        has_all = is_whole or _is_of_later(each, since_ms)
+        fates = _fates(join, at, shipped[at], is_passed=is_passed, is_whole=has_all)
         extra = int(np.maximum(join.counts[join.rows(at)] - 1, 0).sum())
         counts = {fate: int(np.count_nonzero(fates == n)) for n, fate in enumerate(Fate)}
         results.append(FileResult(each.path, counts, extra))
@@ -277,10 +273,24 @@ class _Join:
 _NUMBERS: Final = {fate: number for number, fate in enumerate(Fate)}
 
 
+def _logs(files: Sequence[FileLines], records: Records) -> Array:
+    """For each file and each known path, whether the file may have had the path. Two files may be
+    generations of one log if both may have had the same path."""
+    paths = {x for each in files for x in each.paths} | {x for x in records.known if x is not None}
+    may = [[any_may_have_been(each.paths, x) for x in sorted(paths)] for each in files]
+    return np.array(may, np.bool_).reshape(len(files), len(paths))
+
+
+def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
+    """Whether all lines of a file were written after a time, so that none of their records is
+    older."""
+    return since_ms is not None and lines.after_ms is not None and lines.after_ms >= since_ms
+
+
 def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole: bool) -> Array:
     """The result for each line of a file, as the number of a `Fate`. is_passed: whether lines of a
     newer file of the same log were shipped, so that the shipper has finished this file. is_whole:
-    whether all records that the topic ever had were read."""
+    whether all records that the topic ever had of this file were read."""
     rows = join.rows(file)
     fates = np.full(len(shipped), _NUMBERS[Fate.MISSING], np.int8)
     before = Fate.MISSING if is_whole else Fate.NOT_COMPARED

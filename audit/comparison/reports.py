@@ -7,10 +7,18 @@ from typing import Any, Final
 
 from skidway.audit.comparison.lines import FileLines
 from skidway.audit.comparison.matching import BAD, Fate, Records, Result, Span
+from skidway.audit.comparison.notes import Counted
+from skidway.cli.moments import shown
 
 COLUMNS: Final = ("file", "lines", "shipped", *(x.value.replace(" ", "_") for x in list(Fate)[1:]))
 SPAN_COLUMNS: Final = ("what", "file", "first", "end", "lines", "first_line")
 TEXT_CHARACTERS_MAX: Final = 100
+UNNOTED_SHOWN: Final = 5
+_NO_LINE: Final = "records have no line in these files: their lines were deleted or changed"
+_NOT_NOTED: Final = (
+    "records have no line in the notes: their lines are older than the notes, could not be read, or"
+    " are not noted yet"
+)
 
 
 def is_good(result: Result) -> bool:
@@ -38,9 +46,12 @@ def span_rows(result: Result, files: Sequence[FileLines], limit: int) -> list[di
     return [_row(span, files[span.file]) for span in bad[:limit]]
 
 
-def sentences(result: Result, records: Records, limit: int) -> Iterator[str]:
+def sentences(
+    result: Result, records: Records, limit: int, *, is_counted: bool = False
+) -> Iterator[str]:
     """Sentences that say how many lines are missing, doubled, changed or shipped, and which lines
-    and records were not compared. limit: how many ranges the table shows."""
+    and records were not compared. limit: how many ranges the table shows. is_counted: whether the
+    lines are from notes, and not from the files."""
     total = {fate: sum(x.counts[fate] for x in result.files) for fate in Fate}
     extra = sum(each.extra for each in result.files)
     bad = sum(1 for span in result.spans if span.fate in BAD)
@@ -62,15 +73,34 @@ def sentences(result: Result, records: Records, limit: int) -> Iterator[str]:
             " that was shipped, and older records have expired or were not read (--since)."
         )
     left_out = (
-        (
-            result.unknown,
-            "records have no line in these files: their lines were deleted or changed",
-        ),
+        (result.unknown, _NOT_NOTED if is_counted else _NO_LINE),
         (records.other_files, "records of other files were left out"),
         (records.other_hosts, "records of other hosts were left out"),
         (records.shapeless, "records do not have this shape"),
     )
     yield from (f"{count:,} {words}." for count, words in left_out if count)
+
+
+def sentences_of_notes(counted: Counted) -> Iterator[str]:
+    """Sentences that say since when all lines are noted, and which bytes could not be noted."""
+    yield f"The notes have all lines that were read since {shown(counted.from_ms)}."
+    for each in counted.unnoted[:UNNOTED_SHOWN]:
+        end = "an unknown end" if each.end is None else f"byte {each.end:,}"
+        yield f"Not noted: {each.path} from byte {each.first:,} to {end}: {each.reason}."
+    more = len(counted.unnoted) - UNNOTED_SHOWN
+    if more > 0:
+        yield f"{more:,} more ranges of files are not noted."
+
+
+def document_of_notes(counted: Counted) -> dict[str, Any]:
+    """The facts about the notes, as a part of the JSON document."""
+    return {
+        "counted_from_ms": counted.from_ms,
+        "not_noted": [
+            {"file": each.path, "first": each.first, "end": each.end, "reason": each.reason}
+            for each in counted.unnoted
+        ],
+    }
 
 
 def document(

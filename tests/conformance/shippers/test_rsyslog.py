@@ -17,6 +17,7 @@ from skidway.kafka.client import LATEST, Client, NewTopic
 from skidway.kafka.types import TopicPartition
 from support import foreign
 from support.brokers import SkidwayBroker
+from support.counting import CountProcess
 from support.peers import ROOT
 from support.processes import Program, eventually, run_skidway
 
@@ -78,10 +79,12 @@ class Rsyslog:
                 what=f"{count} records; rsyslog says {self.program.output()[-2000:]}",
             )
 
-    def compare(self, topic: str, shape: str) -> tuple[int, dict[str, Any]]:
+    def compare(self, topic: str, shape: str, *where: str) -> tuple[int, dict[str, Any]]:
+        """where: the options that say where the lines are; the files if there are none."""
         done = run_skidway(
             "audit", "compare", "--json", "--bootstrap-server", self.broker.address,
-            "--topic", topic, "--shape", shape, "--files", f"{self.folder}/app.log*",
+            "--topic", topic, "--shape", shape,
+            *(where or ("--files", f"{self.folder}/app.log*")),
         )  # fmt: skip
         assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
         return done.returncode, dict(json.loads(done.stdout))
@@ -96,6 +99,17 @@ def rsyslog(own_broker: SkidwayBroker, tmp_path: Path) -> Iterator[Rsyslog]:
     yield made
     if made.program.running:
         made.program.stop()
+
+
+@pytest.fixture
+def counting(rsyslog: Rsyslog, tmp_path: Path) -> Iterator[CountProcess]:
+    """An agent that only counts, beside rsyslog. It has looked at the empty folder."""
+    made = CountProcess(tmp_path / "notes", str(rsyslog.file))
+    rsyslog.file.touch()
+    made.start()
+    yield made
+    if made.program.running:
+        made.program.kill()
 
 
 def told(document: dict[str, Any]) -> list[tuple[str, str, int]]:
@@ -146,3 +160,51 @@ def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
         current = document["files"][-1]
         assert (current["shipped"], current["not_yet"]) == (3, 2)
         assert document["unknown"] == document["other_hosts"] == 0, socket.gethostname()
+
+
+def test_losses_and_doublings_are_found_after_the_file_is_gone(
+    rsyslog: Rsyslog, counting: CountProcess
+) -> None:
+    """The command finds lines that rsyslog left out or sent twice in a file that was rotated and
+    deleted before the command ran, by the notes of an agent that only counts. The agent was killed
+    meanwhile, and notes each line once. Lines of the next file that rsyslog has not sent are not
+    shipped yet."""
+    rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
+    rsyslog.program.start()
+    rsyslog.wait_shipped(50)
+    rsyslog.program.stop()
+    older = shutil.copytree(rsyslog.state, rsyslog.state.with_name("older"))
+    counting.wait_noted(50)
+    counting.program.kill()
+
+    rsyslog.write("swallowed 1", *(f"more {n}" for n in range(20)))
+    rsyslog.program.start()
+    rsyslog.wait_shipped(70)
+    rsyslog.program.stop()
+    shutil.rmtree(rsyslog.state)
+    older.rename(rsyslog.state)
+    rsyslog.program.start()  # with the older state
+    rsyslog.wait_shipped(90)
+    counting.start()
+    counting.wait_noted(71)
+
+    gone = rsyslog.folder / "app.log.1"
+    rsyslog.file.rename(gone)
+    rsyslog.write(*(f"new {n}" for n in range(3)))
+    rsyslog.wait_shipped(93)
+    rsyslog.program.stop()
+    rsyslog.write("late 1", "late 2")
+    counting.wait_noted(76)
+    data = gone.read_bytes()
+    gone.unlink()
+
+    for topic, shape in ((PLACES, "rsyslog"), (TEXTS, "text")):
+        status, document = rsyslog.compare(topic, shape, "--counted", str(counting.directory))
+        first, second = document["ranges"]
+        assert (status, document["unknown"], document["not_noted"]) == (1, 0, []), document
+        assert (first["what"], data[first["first"] : first["end"]]) == ("missing", b"swallowed 1\n")
+        assert (second["what"], second["lines"]) == ("doubled", 20)
+        assert data[second["first"] : second["end"]].startswith(b"more 0\n")
+        assert {Path(each["file"]).name for each in (first, second)} == {"app.log.1"}
+        current = document["files"][-1]
+        assert (current["shipped"], current["not_yet"]) == (3, 2)

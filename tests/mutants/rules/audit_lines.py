@@ -10,6 +10,9 @@ _EXPLAINED = "tests/unit/audit/explanation/test_explanation.py::"
 _PAGES = "tests/unit/audit/collector/test_reject_examples.py::"
 _EXAMPLES = "tests/unit/schemas/consuming/test_rejected_examples.py::"
 _COMPARE = "tests/unit/audit/comparison/test_matching.py::"
+_NOTES = "tests/unit/audit/comparison/test_notes.py::"
+_BOUNDS = "tests/unit/agent/counting/test_note_bounds.py::"
+_COUNTING = "tests/unit/agent/counting/test_counting.py::"
 
 MUTANTS = (
     Mutant(
@@ -104,6 +107,69 @@ MUTANTS = (
         (f"{_COMPARE}test_lines_before_the_records_that_were_read_are_not_compared",),
     ),
     Mutant(
+        "the beginning of a file that was found later is not compared",
+        "audit/comparison/matching.py",
+        "        has_all = is_whole or _is_of_later(each, since_ms)\n",
+        "        has_all = is_whole\n",
+        (f"{_NOTES}test_the_beginning_of_a_later_file_is_missing",),
+    ),
+    Mutant(
+        "the lines of a compressed copy need records of their own",
+        "audit/comparison/notes.py",
+        "        _leave_out_repeats(files, uncertain)\n",
+        "",
+        (f"{_NOTES}test_a_compressed_copy_is_not_counted_twice",),
+    ),
+    Mutant(
+        "a damaged note is compared",
+        "audit/comparison/notes.py",
+        "if checksum(file, first, end, read_ms, lines) != crc:",
+        "if False:",
+        (f"{_NOTES}test_damaged_notes_are_refused",),
+    ),
+    Mutant(
+        "the position of a noted line is not durable with its note",
+        "agent/counting/loop.py",
+        "        self._changes.put_files(changed)\n",
+        "        self._changes.put_files(changed if self._has_backlog else changed[:0])\n",
+        (f"{_COUNTING}test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line",),
+    ),
+    Mutant(
+        "notes become more than they may",
+        "agent/counting/segments.py",
+        "kept > self._keep_bytes or now_ms",
+        "now_ms",
+        (f"{_BOUNDS}test_the_oldest_notes_are_dropped_if_there_are_too_many",),
+    ),
+    Mutant(
+        "notes that were dropped leave the notes whole",
+        "agent/counting/state.py",
+        "        self.put_meta(notes.COUNTED_FROM, newest_ms + 1)\n",
+        "",
+        (f"{_BOUNDS}test_the_notes_say_since_when_they_are_whole",),
+    ),
+    Mutant(
+        "records that have expired are missing",
+        "audit/commands/compare.py",
+        "    return Reach(ranges, is_whole, max([since_ms, *stamps]))\n",
+        "    return Reach(ranges, is_whole, since_ms)\n",
+        ("tests/unit/audit/commands/test_compare.py::test_expired_records_are_not_missed",),
+    ),
+    Mutant(
+        "the rest of a divided line is noted as a line",
+        "agent/counting/noting.py",
+        "            lines = lines_of(data, is_divided=was_divided)\n",
+        "            lines = lines_of(data, is_divided=False)\n",
+        (f"{_COUNTING}test_a_line_that_is_divided_for_an_hour_is_not_compared",),
+    ),
+    Mutant(
+        "a file that was found after a restart counts as written after it",
+        "agent/counting/loop.py",
+        "        self._looked_ms = state.looked_ms()  #",
+        "        self._looked_ms = clock.time_ms()  #",
+        (f"{_COUNTING}test_a_restart_does_not_make_files_younger",),
+    ),
+    Mutant(
         "one record stands for all equal lines",
         "audit/comparison/matching.py",
         "line = next((each for each in fitting if not self.counts[each]), fitting[0])",
@@ -113,7 +179,7 @@ MUTANTS = (
     Mutant(
         "a record of another file with the same text and offset stands for a line",
         "audit/comparison/matching.py",
-        "if path is None or any(may_have_been(each, path) for each in self.files):",
+        "if path is None or any(any_may_have_been(each, path) for each in self.files):",
         "if True:",
         (f"{_COMPARE}test_records_of_others_are_left_out",),
     ),

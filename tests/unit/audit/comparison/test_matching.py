@@ -44,7 +44,7 @@ class Log:
 
     def compare(self, *, is_whole: bool = True) -> Result:
         files = [lines.read(path) for path in lines.files_of([f"{self.folder}/*"])]
-        records = Records("web7.example.com", [each.path for each in files])
+        records = Records("web7.example.com", [each.paths for each in files])
         for at, each in enumerate(self.records):
             records.add(each, 0, at)
         return matching.compare(files, records, is_whole=is_whole)
@@ -147,7 +147,7 @@ def test_records_of_others_are_left_out(log: Log) -> None:
     they have the same text and offset."""
     log.write(TEXTS[:1])
     files = [lines.read(log.path)]
-    records = Records("web7", [log.path])
+    records = Records("web7", [(log.path,)])
     records.add(Shipped("web8", log.path, 0, TEXTS[0].encode()), 0, 0)
     records.add(Shipped("web7", "/elsewhere/app.log", 0, TEXTS[0].encode()), 0, 1)
     records.add(None, 0, 2)

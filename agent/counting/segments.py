@@ -1,0 +1,69 @@
+"""Decides which notes are deleted because they are too old or too many. Notes are deleted segment
+by segment. A segment consists of notes that were made one after the other. Does no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+PARTS: Final = 64
+"""A segment has at most this part of the notes' limit, both of bytes and of time."""
+
+PAGE_BYTES: Final = 4096
+ROW_BYTES: Final = 96
+
+
+class Segment(NamedTuple):
+    """first_ms, newest_ms: when the oldest and the newest of its notes were made."""
+
+    number: int
+    first_ms: int
+    newest_ms: int
+    size_bytes: int
+
+
+def stored_bytes(lines: bytes) -> int:
+    """How many bytes of the database a note takes, about. SQLite puts a long value on pages of its
+    own."""
+    size = len(lines)
+    return ROW_BYTES + (size if size < PAGE_BYTES // 4 else -(-size // PAGE_BYTES) * PAGE_BYTES)
+
+
+class Segments:
+    """Owns the list of the segments, the oldest first."""
+
+    def __init__(self, segments: Iterable[Segment], keep_bytes: int, keep_ms: int) -> None:
+        self._segments = sorted(segments)
+        self._keep_bytes, self._keep_ms = keep_bytes, keep_ms
+
+    def add(self, size_bytes: int, now_ms: int) -> int:
+        """Adds a note. Returns the number of its segment."""
+        last = self._segments[-1] if self._segments else None
+        if last is None or self._is_full(last, now_ms):
+            number = 1 if last is None else last.number + 1
+            self._segments.append(Segment(number, now_ms, now_ms, size_bytes))
+            return number
+        newest_ms = max(last.newest_ms, now_ms)
+        self._segments[-1] = last._replace(
+            newest_ms=newest_ms, size_bytes=last.size_bytes + size_bytes
+        )
+        return last.number
+
+    def drop(self, now_ms: int) -> list[Segment]:
+        """Removes the oldest segments that are too old or too many, and returns them. The newest
+        segment always stays, so that its number is not used again.
+        """
+        kept = sum(each.size_bytes for each in self._segments)
+        dropped: list[Segment] = []
+        while len(self._segments) > 1 and (
+            kept > self._keep_bytes or now_ms - self._segments[0].newest_ms > self._keep_ms
+        ):
+            dropped.append(self._segments.pop(0))
+            kept -= dropped[-1].size_bytes
+        return dropped
+
+    def _is_full(self, last: Segment, now_ms: int) -> bool:
+        return (
+            last.size_bytes >= self._keep_bytes // PARTS
+            or now_ms - last.first_ms >= self._keep_ms // PARTS
+        )

@@ -1,0 +1,60 @@
+"""What `skidway agent count` counts, and how many notes it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.sources import TailedSource
+from skidway.dataclass import dataclass
+from skidway.errors import UsageError
+
+SOURCE: Final = "count"
+"""The name of the only source, in place of a topic."""
+
+KEEP_MB: Final = 1024
+KEEP_MB_MIN: Final = 64
+KEEP_S: Final = 7 * 86_400.0
+KEEP_S_MIN: Final = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class CountSettings:
+    """paths, exclude: the patterns of the files. directory: where the notes are. keep_s,
+    keep_bytes: how old, and how many, notes may become before the oldest are deleted.
+    """
+
+    paths: tuple[str, ...]
+    directory: Path
+    exclude: tuple[str, ...] = ()
+    starts_at_end: bool = False
+    keep_s: float = KEEP_S
+    keep_bytes: int = KEEP_MB << 20
+
+    def check(self) -> None:
+        """Raises UsageError if nothing can be counted with these settings."""
+        for option, patterns in (("--files", self.paths), ("--exclude", self.exclude)):
+            for pattern in patterns:
+                if not pattern.startswith("/"):
+                    raise UsageError(f"{option} {pattern!r} must be absolute.")
+        if self.keep_s < KEEP_S_MIN:
+            raise UsageError("--keep must be at least 1h.")
+        if self.keep_bytes < KEEP_MB_MIN << 20:
+            raise UsageError(f"--keep-mb must be at least {KEEP_MB_MIN}.")
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The patterns of the files."""
+        return tuple(Pattern(path, self.exclude) for path in self.paths)
+
+    def source(self) -> TailedSource:
+        """The files as a source of the agent. Its lines end with a line feed, as shippers see
+        them."""
+        return TailedSource(
+            topic=SOURCE,
+            topic_id="",
+            patterns=self.patterns,
+            recipe=b"",
+            starts_at_end=self.starts_at_end,
+        )

@@ -1,0 +1,164 @@
+"""The database of `skidway agent count`: the agent's tables for files, and the tables of notes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from skidway.agent.counting.segments import Segment, stored_bytes
+from skidway.agent.counting.settings import SOURCE
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import DATABASE as AGENT_DATABASE
+from skidway.agent.state.database import StateDatabase, open_as
+from skidway.agent.state.tables import ADDITIONS
+from skidway.agent.values import identity
+from skidway.agent.values.tracked import TrackedFile
+from skidway.audit.comparison import notes
+from skidway.dataclass import dataclass
+from skidway.errors import StateRefused, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The lines of the bytes [first, end) of a file. lines: as `notes.lines_of` makes them."""
+
+    file: int
+    first: int
+    end: int
+    read_ms: int
+    lines: bytes
+
+    @property
+    def count(self) -> int:
+        """How many lines it has."""
+        return len(self.lines) // notes.LINE_BYTES
+
+
+class CountState(StateDatabase):
+    """Owns the connection, as `StateDatabase` does."""
+
+    file_name: ClassVar[str] = notes.DATABASE
+    additions: ClassVar[str] = ADDITIONS + notes.TABLES
+
+    def segments(self) -> list[Segment]:
+        """The segments of the notes."""
+        rows = self._rows(
+            "SELECT segment, min(read_ms), max(read_ms), sum(bytes) FROM notes GROUP BY segment"
+        )
+        return [Segment(*row) for row in rows]
+
+    def divided(self) -> set[int]:
+        """The files whose last noted line has no line end yet."""
+        return {file for (file,) in self._rows("SELECT file FROM noted_files WHERE is_divided")}
+
+    def looked_ms(self) -> int:
+        """The time (ms) of the last look that found all files; 0 if there was no such look."""
+        topic = self.topics().get(SOURCE)
+        return 0 if topic is None or topic.sealed_until is None else topic.sealed_until
+
+
+def open_count(directory: Path) -> CountState:
+    """Opens the database in a directory that the caller has locked. Raises StateRefused,
+    SkidwayError.
+    """
+    state = open_as(CountState, directory)
+    if state.machine != identity.machine_id():
+        state.close()
+        raise StateRefused(
+            f"the notes in {directory} were made on another machine; name another directory"
+        )
+    return state
+
+
+def check_directory(directory: Path) -> None:
+    """Raises UsageError if the directory has the state of an agent that sends lines."""
+    if (directory / AGENT_DATABASE).exists():
+        raise UsageError(
+            f"--into: {directory} has the state of an agent; name a directory of its own."
+        )
+
+
+class CountChanges(Changes):
+    """The statements of one transaction: those of the agent about files, and those about notes."""
+
+    def begin_count(self, now_ms: int) -> None:
+        """Notes the time of the first start."""
+        self.put_since(SOURCE, now_ms)
+        self.put_meta(notes.FORMAT_KEY, notes.FORMAT)
+        self.put_meta(notes.COUNTED_FROM, now_ms)
+
+    def put_looked_at(self, now_ms: int) -> None:
+        """Notes the time of a look that found all files."""
+        self.put_topic(SOURCE, "", now_ms)
+
+    def put_noted_file(self, tracked: TrackedFile, after_ms: int, *, is_divided: bool) -> None:
+        """Adds a file. after_ms: all its lines were written after this time; 0 if unknown."""
+        row = (tracked.file, tracked.birth.serial, after_ms, int(is_divided))
+        self._do("INSERT OR IGNORE INTO noted_files VALUES (?, ?, ?, ?)", row)
+
+    def put_divided(self, file: int, *, is_divided: bool) -> None:
+        """Notes whether the last noted line of a file has no line end yet."""
+        statement = "UPDATE noted_files SET is_divided = ? WHERE file = ?"
+        self._do(statement, (int(is_divided), file))
+
+    def put_paths(self, files: Iterable[TrackedFile]) -> None:
+        """Adds the present paths of files to the paths that they had."""
+        rows = [
+            (each.file, os.fsencode(path))
+            for each in files
+            for path in dict.fromkeys((each.birth.path, each.meant, each.location))
+            if path
+        ]
+        self._do("INSERT OR IGNORE INTO noted_paths (file, path) VALUES (?, ?)", *rows)
+
+    def put_note(self, note: Note, segment: int) -> None:
+        """Adds the lines of a range."""
+        crc = notes.checksum(note.file, note.first, note.end, note.read_ms, note.lines)
+        row = (
+            segment, stored_bytes(note.lines), note.file, note.first, note.end, note.read_ms,
+            note.lines, crc,
+        )  # fmt: skip
+        self._do(
+            'INSERT INTO notes (segment, bytes, file, first, "end", read_ms, lines, crc)'
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+
+    def put_unnoted(
+        self, file: int | None, unnoted: notes.Unnoted, now_ms: int, *, is_uncertain: bool = False
+    ) -> None:
+        """Adds bytes that are not noted, or that may be noted twice."""
+        row = (
+            file, unnoted.path, unnoted.first, unnoted.end, int(is_uncertain), unnoted.reason,
+            now_ms,
+        )  # fmt: skip
+        self._do(
+            'INSERT INTO unnoted (file, path, first, "end", is_uncertain, reason, noted_ms)'
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        newest = "(SELECT max(id) FROM unnoted)"
+        self._do(f"DELETE FROM unnoted WHERE id <= {newest} - ?", (notes.UNNOTED_MAX,))  # noqa: S608
+
+    def drop(self, segments: Iterable[Segment]) -> None:
+        """Deletes segments, the oldest first, and everything that only they need."""
+        newest_ms = None
+        for each in segments:
+            newest_ms = each.newest_ms
+            self._do("DELETE FROM notes WHERE segment = ?", (each.number,))
+        if newest_ms is None:
+            return
+        self.put_meta(notes.COUNTED_FROM, newest_ms + 1)
+        self._do("DELETE FROM unnoted WHERE noted_ms <= ? AND NOT is_uncertain", (newest_ms,))
+        self._do(
+            "DELETE FROM noted_files WHERE file NOT IN (SELECT file FROM notes)"
+            " AND file NOT IN (SELECT file FROM files)",
+            (),
+        )
+        for table in ("noted_paths", "unnoted"):
+            self._do(
+                f"DELETE FROM {table} WHERE file NOT IN (SELECT file FROM noted_files)",  # noqa: S608
+                (),
+            )

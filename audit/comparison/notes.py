@@ -1,0 +1,296 @@
+"""The notes of `skidway agent count`: which lines the files of this host had, even if the files are
+gone now. The agent writes the notes, and `skidway audit compare --counted` reads them.
+
+The notes are tables of one SQLite database, `<directory>/count.db`. The database also has the
+positions up to which the agent has read the files. One transaction writes new notes and moves the
+positions, so a crash neither loses nor doubles a note.
+
+    notes         a range of one file that was read at once, with its lines: for each line its
+                  length (u32), and then for each line its hash (u64), little-endian. The lengths
+                  add up to the range. An empty hash (NOT_COMPARED) marks a line that the comparison
+                  leaves out, because it is empty or not whole
+    noted_files   the files of the notes, in the order in which the agent found them
+    noted_paths   the paths that each file had, the newest last
+    unnoted       lines that could not be read, with the reason
+
+A damaged note does not have its checksum, and is refused. If the notes become too many or too old,
+the oldest are deleted first; `counted_from` in the table `meta` then says since when all lines are
+noted.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import google_crc32c
+import numpy as np
+
+from skidway.audit.comparison.lines import LINES_MAX, FileLines, hash_of
+from skidway.errors import SkidwayError, StateRefused, UsageError
+
+DATABASE: Final = "count.db"
+FORMAT: Final = 1
+FORMAT_KEY: Final = "notes_format"
+COUNTED_FROM: Final = "counted_from"
+"""The key of `meta` with the time (ms) since when all lines that the agent has read are noted."""
+
+NOT_COMPARED: Final = hash_of(b"")
+LAG_MS: Final = 3_600_000
+"""The comparison also takes lines that were noted up to this long before the first record, because
+the shipper may have sent them later than the agent has noted them."""
+
+UNNOTED_MAX: Final = 10_000
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS noted_files ( -- after_ms: all its lines were written after this time
+    file INTEGER PRIMARY KEY, serial INTEGER NOT NULL, after_ms INTEGER NOT NULL,
+    is_divided INTEGER NOT NULL -- whether the last noted line has no line end yet
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS noted_paths (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, path BLOB NOT NULL, UNIQUE (file, path)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS notes ( -- segment: notes that are deleted together; crc: `checksum`
+    id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    file INTEGER NOT NULL, first INTEGER NOT NULL, "end" INTEGER NOT NULL,
+    read_ms INTEGER NOT NULL, lines BLOB NOT NULL, crc INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS notes_of_segments ON notes (segment, file, read_ms, bytes);
+
+CREATE TABLE IF NOT EXISTS unnoted ( -- is_uncertain: noted, perhaps as lines of another file too
+    id INTEGER PRIMARY KEY, file INTEGER, path TEXT NOT NULL, first INTEGER NOT NULL,
+    "end" INTEGER, is_uncertain INTEGER NOT NULL, reason TEXT NOT NULL, noted_ms INTEGER NOT NULL
+) STRICT;
+"""
+
+_ENVIRONMENT: Final = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+LINE_BYTES: Final = 12
+"""A line takes this many bytes of a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unnoted:
+    """Bytes of a file that the agent could not read, so that their lines are not noted. end: None
+    if it is unknown."""
+
+    path: str
+    first: int
+    end: int | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Counted:
+    """The noted lines of the files of one directory of notes, the file that was found first comes
+    first. from_ms: since when all lines that the agent has read are noted."""
+
+    from_ms: int
+    files: list[FileLines] = field(default_factory=list)
+    unnoted: list[Unnoted] = field(default_factory=list)
+
+
+# --- the form of a note -----------------------------------------------------------------------
+
+
+def lines_of(data: bytes, *, is_divided: bool) -> bytes:
+    """The column `lines` for the bytes of a range. If the last line has no line end, it is not
+    compared. is_divided: whether the range begins inside a line, so that its first line is not
+    compared.
+    """
+    is_open = not data.endswith(b"\n")
+    texts = data.split(b"\n")
+    if not is_open:
+        texts.pop()
+    if b"\r" in data:
+        texts = [text.rstrip(b"\r") for text in texts]
+    hashes = [blake2b(text, digest_size=8).digest() for text in texts]
+    empty = NOT_COMPARED.to_bytes(8, "little")
+    if is_divided:
+        hashes[0] = empty
+    if is_open:
+        hashes[-1] = empty
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1  # the line feeds
+    if is_open:
+        ends = np.append(ends, len(data))
+    lengths = np.diff(ends, prepend=0).astype("<u4")
+    return lengths.tobytes() + b"".join(hashes)
+
+
+def line_of(length: int, hash_: int) -> bytes:
+    """The column `lines` for a range that is one line."""
+    return length.to_bytes(4, "little") + hash_.to_bytes(8, "little")
+
+
+def checksum(file: int, first: int, end: int, read_ms: int, lines: bytes) -> int:
+    """CRC-32C over a note."""
+    crc: int = google_crc32c.extend(
+        google_crc32c.value(repr((file, first, end, read_ms)).encode()), lines
+    )
+    return crc
+
+
+def columns(first: int, lines: bytes) -> tuple[Any, Any, Any]:
+    """The first bytes, the lengths and the hashes of a note's lines, as arrays of NumPy."""
+    count = len(lines) // LINE_BYTES
+    lengths = np.frombuffer(lines, "<u4", count).astype(np.int64)
+    hashes = np.frombuffer(lines, "<u8", count, count * 4)
+    return first + np.cumsum(lengths) - lengths, lengths, hashes
+
+
+# --- reading ----------------------------------------------------------------------------------
+
+
+class Notes:
+    """Reads a directory of notes, also while the agent writes it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / DATABASE
+
+    def from_ms(self) -> int:
+        """Since when all lines that the agent has read are noted. Raises StateRefused."""
+        with self._opened() as connection:
+            return self._from_ms(connection)
+
+    def read(self, since_ms: int, room: int = LINES_MAX) -> Counted:
+        """The lines that may belong to records since `since_ms`. Raises StateRefused if the notes
+        are damaged, and UsageError if there are more than `room` lines.
+        """
+        with self._opened() as connection:
+            counted = Counted(self._from_ms(connection))
+            statement = "SELECT file, after_ms FROM noted_files ORDER BY serial"
+            files = {
+                file: FileLines("", after_ms=after_ms or None)
+                for file, after_ms in connection.execute(statement)
+            }
+            self._read_paths(connection, files)
+            uncertain = self._read_unnoted(connection, counted)
+            for file, begins, lengths, hashes in self._ranges(connection, since_ms - LAG_MS):
+                is_compared = hashes != NOT_COMPARED
+                room -= int(np.count_nonzero(is_compared))
+                if room < 0:
+                    raise UsageError(
+                        f"--counted: more than {LINES_MAX:,} lines; name a shorter time (--since)."
+                    )
+                lines = files[file]
+                lines.begins.frombytes(begins[is_compared].astype(np.int64).tobytes())
+                lines.lengths.frombytes(lengths[is_compared].astype(np.int64).tobytes())
+                lines.hashes.frombytes(hashes[is_compared].astype(np.uint64).tobytes())
+        _leave_out_repeats(files, uncertain)
+        counted.files = [each for each in files.values() if each.begins]
+        return counted
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Opens the database in one transaction, so that all queries see the same notes."""
+        if not self._path.exists():
+            raise UsageError(f"--counted: {self._path.parent} has no notes of skidway agent count.")
+        uri = f"{self._path.absolute().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(uri, uri=True, timeout=5)) as connection:
+                connection.isolation_level = None
+                connection.execute("BEGIN")
+                self._check(connection)
+                yield connection
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _ENVIRONMENT:
+                raise SkidwayError(f"the notes {self._path} cannot be read: {error}") from error
+            raise self._damaged(str(error)) from error
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        found = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        if FORMAT_KEY not in found:
+            raise UsageError(f"--counted: the agent has noted nothing in {self._path.parent} yet.")
+        if found[FORMAT_KEY] != FORMAT:
+            raise StateRefused(
+                f"the notes {self._path} have format {found[FORMAT_KEY]}, this program knows "
+                f"{FORMAT}; use the program that wrote them"
+            )
+
+    @staticmethod
+    def _from_ms(connection: sqlite3.Connection) -> int:
+        statement = "SELECT value FROM meta WHERE key = ?"
+        return int(connection.execute(statement, (COUNTED_FROM,)).fetchone()[0])
+
+    @staticmethod
+    def _read_paths(connection: sqlite3.Connection, files: dict[int, FileLines]) -> None:
+        for file, path in connection.execute("SELECT file, path FROM noted_paths ORDER BY id"):
+            if file in files:
+                lines = files[file]
+                lines.path = os.fsdecode(path)
+                lines.names = (*lines.names, lines.path)
+
+    @staticmethod
+    def _read_unnoted(
+        connection: sqlite3.Connection, counted: Counted
+    ) -> dict[int, list[tuple[int, int]]]:
+        """Adds the bytes that are not noted. Returns, by file, the bytes that may be noted
+        twice."""
+        uncertain: dict[int, list[tuple[int, int]]] = {}
+        statement = 'SELECT file, path, first, "end", is_uncertain, reason FROM unnoted ORDER BY id'
+        for file, path, first, end, is_uncertain, reason in connection.execute(statement):
+            if is_uncertain:
+                uncertain.setdefault(file, []).append((first, end))
+            else:
+                counted.unnoted.append(Unnoted(path, first, end, reason))
+        return uncertain
+
+    def _ranges(
+        self, connection: sqlite3.Connection, from_ms: int
+    ) -> Iterator[tuple[int, Any, Any, Any]]:
+        statement = (
+            'SELECT file, first, "end", read_ms, lines, crc FROM notes WHERE read_ms >= ?'
+            " ORDER BY id"
+        )
+        for file, first, end, read_ms, lines, crc in connection.execute(statement, (from_ms,)):
+            if checksum(file, first, end, read_ms, lines) != crc:
+                raise self._damaged(f"the note of file {file} at byte {first} has another checksum")
+            yield file, *columns(first, lines)
+
+    def _damaged(self, what: str) -> StateRefused:
+        return StateRefused(
+            f"the notes {self._path} cannot be used: {what}; begin new notes in another directory"
+        )
+
+
+def _leave_out_repeats(
+    files: Mapping[int, FileLines], uncertain: Mapping[int, Sequence[tuple[int, int]]]
+) -> None:
+    """Removes lines that are noted twice. If the agent did not know whether bytes of a file are
+    those that it had read before as bytes of another file (for example after a compression), their
+    lines are repeats if an earlier file has the same text at the same byte.
+    """
+    earlier = list[Any]()
+    for file, lines in files.items():
+        begins, hashes = np.array(lines.begins, np.int64), np.array(lines.hashes, np.uint64)
+        if file in uncertain and earlier and len(begins):
+            is_repeat = np.isin(_places(begins, hashes), np.concatenate(earlier))
+            spans = uncertain[file]
+            is_repeat &= np.any([(begins >= x) & (begins < end) for x, end in spans], axis=0)
+            lengths = np.array(lines.lengths, np.int64)[~is_repeat]
+            lines.begins = array("q", begins[~is_repeat].tobytes())
+            lines.lengths = array("q", lengths.tobytes())
+            lines.hashes = array("Q", hashes[~is_repeat].tobytes())
+        if uncertain:
+            earlier.append(_places(begins, hashes))
+
+
+def _places(begins: Any, hashes: Any) -> Any:
+    """A number for each text at its byte."""
+    return hashes ^ ((begins.astype(np.uint64) + np.uint64(1)) * _MIX)

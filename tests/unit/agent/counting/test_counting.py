@@ -1,0 +1,301 @@
+"""Tests the agent in count-only mode: which lines it notes, on a host in memory. No broker, no
+registry and no clock is used."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from skidway.agent.counting.settings import CountSettings
+from skidway.agent.counting.state import check_directory, open_count
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.state.database import StateFull, open_state
+from skidway.audit.comparison.lines import LINE_BYTES_MAX, hash_of
+from skidway.errors import StateRefused, UsageError
+from support.counting import LOG, Counting, hashes_of
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Counting:
+    return Counting(tmp_path / "notes")
+
+
+def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
+    """A note has a line's first byte, length and hash. Empty lines are left out, and a line without
+    line end waits for its line end."""
+    world.files.append(LOG, b"one\r\n\ntwo\nunfin")
+    world.turn()
+    (noted,) = world.counted().files
+    assert (noted.path, list(noted.begins), list(noted.lengths)) == (LOG, [0, 6], [5, 4])
+    assert list(noted.hashes) == [hash_of(b"one"), hash_of(b"two")]
+    world.files.append(LOG, b"ished\n")
+    world.turn()
+    (noted,) = world.counted().files
+    assert (list(noted.begins), list(noted.hashes)[-1]) == ([0, 6, 10], hash_of(b"unfinished"))
+    assert world.counted().unnoted == []
+
+
+def test_lines_of_deleted_files_stay_noted(world: Counting) -> None:
+    """After a log was rotated and its old file was deleted, the notes still have the old file's
+    lines, and the paths that the file had."""
+    world.write("a", "b")
+    world.turn()
+    world.rotate(f"{LOG}.1")
+    world.write("c")
+    world.turn()
+    world.files.delete(f"{LOG}.1")
+    world.turn(times=120)
+    old, new = world.counted().files
+    assert (old.names, list(old.begins)) == ((LOG, f"{LOG}.1"), [0, 2])
+    assert (new.names, list(new.begins)) == ((LOG,), [0])
+    assert world.hashes() == hashes_of("a", "b", "c")
+    assert world.counted().unnoted == []
+
+
+def test_lines_that_were_rotated_while_no_agent_ran_are_noted(world: Counting) -> None:
+    """A restarted agent reads the rest of a file that was renamed, and files that were rotated
+    again and compressed meanwhile."""
+    world.write("a")
+    world.turn()
+    world.kill()
+    world.write("b")
+    world.rotate(f"{LOG}.2")
+    world.files.compress(f"{LOG}.2")
+    world.write("c")
+    world.rotate(f"{LOG}.1")
+    world.write("d")
+    world.turn(times=20)
+    assert world.hashes() == hashes_of("a", "b", "c", "d")
+
+
+def test_a_truncated_log_begins_anew(world: Counting) -> None:
+    """After copytruncate, the new lines are noted from byte 0. The bytes that nobody could read are
+    told."""
+    world.write("a", "b", "longer than the next one")
+    world.turn()
+    world.files.truncate(LOG)
+    world.turn()
+    world.write("c")
+    world.turn()
+    old, new = world.counted().files
+    assert (list(old.begins), list(new.begins)) == ([0, 2, 4], [0])
+    assert world.hashes() == hashes_of("a", "b", "longer than the next one", "c")
+    unnoted = world.counted().unnoted[0]
+    assert (unnoted.first, unnoted.end) == (29, None)
+
+
+def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
+    """If a file is deleted before the agent could read it to its end, the notes say from which byte
+    on its lines are not noted."""
+    world.write("a")
+    world.turn()
+    world.kill()
+    world.write("b")
+    world.files.delete(LOG)
+    world.turn()
+    (unnoted,) = world.counted().unnoted
+    assert (unnoted.path, unnoted.first, unnoted.end) == (LOG, 2, None)
+
+
+def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
+    """The notes say about a file that was found after the first look that all its lines were
+    written after the look before. About the other files they say nothing."""
+    world.write("a")
+    world.turn()
+    looked_ms = world.clock.time_ms()
+    world.rotate(f"{LOG}.1")
+    world.write("b")
+    world.turn()
+    old, new = world.counted().files
+    assert old.after_ms is None
+    assert new.after_ms is not None
+    assert looked_ms - 2_000 <= new.after_ms <= looked_ms
+
+
+def test_a_restart_does_not_make_files_younger(world: Counting) -> None:
+    """What was found after a restart was written after the last look that is durable, and not after
+    the restart."""
+    world.write("a")
+    world.turn()
+    last_ms = world.clock.time_ms()
+    world.kill()
+    world.clock.advance(3600)
+    world.rotate(f"{LOG}.1")
+    world.write("b")
+    world.turn()
+    new = world.counted().files[-1]
+    assert new.after_ms is not None
+    assert new.after_ms <= last_ms
+
+
+def test_start_at_end_skips_what_was_there(tmp_path: Path) -> None:
+    """With --start-at end, lines that a file had at the first start are not noted, but an
+    unfinished line is."""
+    world = Counting(tmp_path / "notes", start_at="end")
+    world.files.append(LOG, b"a\nb\nunfin")
+    world.turn()
+    world.files.append(LOG, b"ished\n")
+    world.turn()
+    assert world.hashes() == hashes_of("unfinished")
+
+
+def test_a_line_that_is_divided_for_an_hour_is_not_compared(world: Counting) -> None:
+    """If a line gets no line end for an hour, neither its beginning nor its rest is noted as a
+    line, also if the agent is killed in between."""
+    world.files.append(LOG, b"a\nunfin")
+    world.turn()
+    world.turn(times=3, seconds=2000)
+    world.kill()
+    world.files.append(LOG, b"ished\nb\n")
+    world.turn()
+    assert world.hashes() == hashes_of("a", "b")
+    assert [(x.first, x.end) for x in world.counted().unnoted] == [(2, 7), (7, 13)]
+
+
+def test_long_lines_are_noted(world: Counting) -> None:
+    """A line that is longer than one read is noted as a whole. A line that is longer than the
+    comparison reads is told, and the lines after it are noted."""
+    long = b"x" * (READ_BYTES * 2 + 7)
+    world.files.append(LOG, b"a\n" + long + b"\nb\n" + b"y" * (LINE_BYTES_MAX + 1) + b"\nc\n")
+    world.turn(times=60)
+    expected = hashes_of("a", "b", "c")
+    expected[hash_of(long)] += 1
+    assert world.hashes() == expected
+    (unnoted,) = world.counted().unnoted
+    assert unnoted.first == len(long) + 5
+
+
+def test_a_full_disk_loses_no_note(world: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the disk is full, the agent reads nothing. Afterwards it commits the notes that it
+    holds, each once."""
+    loop = world.start()
+    assert world.state is not None
+    world.write("a", "b")
+
+    def refuse(_: object) -> None:
+        raise StateFull("no room")
+
+    with monkeypatch.context() as full:
+        full.setattr(world.state, "commit", refuse)
+        world.turn()
+        assert loop.full_reason == "no room"
+        world.write("c")
+        world.turn()
+    world.turn()
+    assert loop.full_reason is None
+    assert world.hashes() == hashes_of("a", "b", "c")
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_kill_at_any_moment_neither_loses_nor_doubles_a_line(
+    world: Counting, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are written, and logs are rotated and deleted at random, and the agent is killed at
+    random: before a transaction, after it, and between two turns. Each line is noted once."""
+    chance, written, generation = random.Random(seed), list[str](), 0
+    for _ in range(60):
+        what = chance.choice(["write", "write", "turn", "turn", "rotate", "before", "after"])
+        if what == "write":
+            texts = [f"line {len(written) + n} {chance.random()}" for n in range(3)]
+            world.write(*texts)
+            written += texts
+        elif what == "rotate" and LOG in world.files.by_path:
+            generation += 1
+            world.rotate(f"{LOG}.{generation}")
+            if chance.random() < 0.3:
+                world.turn(times=70)
+                world.files.delete(f"{LOG}.{generation}")
+        elif what == "turn":
+            world.turn(times=chance.randrange(1, 3))
+        elif what in ("before", "after"):
+            _turn_and_kill(world, monkeypatch, is_before=what == "before")
+    world.turn(times=80)
+    assert world.hashes() == hashes_of(*written)
+    # Nobody knows whether logs that were rotated while no agent ran were also deleted.
+    assert not [each for each in world.counted().unnoted if "rotated more" not in each.reason]
+
+
+def _turn_and_kill(world: Counting, patch: pytest.MonkeyPatch, *, is_before: bool) -> None:
+    """Kills the agent just before or just after its next transaction."""
+    loop = world.loop or world.start()
+    state = world.state
+    assert state is not None
+    commit = state.commit
+
+    def die(changes: object) -> None:
+        if not is_before:
+            commit(changes)  # type: ignore[arg-type]
+        raise Killed
+
+    with patch.context() as killing:
+        killing.setattr(state, "commit", die)
+        world.clock.advance(1)
+        try:
+            loop.turn()
+        except Killed:
+            pass
+    world.kill()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_torn_log_of_the_database_neither_loses_nor_doubles_a_line(
+    world: Counting, seed: int
+) -> None:
+    """If a power loss tears off the end of the database's log at any byte, the notes and the
+    positions still belong together. The next agent notes the rest again, each line once."""
+    chance = random.Random(seed)
+    written = [f"line {n} {chance.random()}" for n in range(300)]
+    for at in range(0, 300, 30):
+        world.write(*written[at : at + 30])
+        world.turn(times=2)
+    torn = Counting(world.directory.with_name("torn"))
+    shutil.copytree(world.directory, torn.directory)
+    (torn.directory / "count.db-shm").unlink(missing_ok=True)
+    log = torn.directory / "count.db-wal"
+    log.write_bytes(log.read_bytes()[: chance.randrange(log.stat().st_size)])
+    torn.files, torn.clock = world.files, world.clock
+    torn.turn()
+    assert torn.hashes() == hashes_of(*written)
+
+
+def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
+    """A directory that has the state of an agent that sends lines is refused."""
+    open_state(tmp_path).close()
+    with pytest.raises(UsageError, match="has the state of an agent"):
+        check_directory(tmp_path)
+
+
+def test_notes_of_another_machine_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Notes that were copied from another machine are refused, because their positions belong to
+    other files."""
+    open_count(tmp_path).close()
+    monkeypatch.setattr("skidway.agent.values.identity.machine_id", lambda: "other")
+    with pytest.raises(StateRefused, match="another machine"):
+        open_count(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"paths": ("app.log",)}, "must be absolute"),
+        ({"exclude": ("*.gz",)}, "must be absolute"),
+        ({"keep_s": 60.0}, "--keep must be"),
+        ({"keep_bytes": 1}, "--keep-mb must be"),
+    ],
+)
+def test_settings_that_count_nothing_are_refused(
+    tmp_path: Path, changed: dict[str, object], said: str
+) -> None:
+    """Options that cannot work are refused with one sentence."""
+    given: dict[str, object] = {"paths": (LOG,), "directory": tmp_path, **changed}
+    with pytest.raises(UsageError, match=said):
+        CountSettings(**given).check()  # type: ignore[arg-type]

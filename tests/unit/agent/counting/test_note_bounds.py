@@ -1,0 +1,71 @@
+"""Tests when notes are deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from skidway.agent.counting.segments import PARTS, Segment, Segments, stored_bytes
+from support.counting import Counting, hashes_of
+
+KEEP_BYTES, KEEP_MS = 64_000, 64_000
+
+
+def test_the_oldest_notes_are_dropped_if_there_are_too_many() -> None:
+    """If the notes take more bytes than allowed, the oldest segments are dropped, and no more than
+    necessary."""
+    segments = Segments([], KEEP_BYTES, KEEP_MS)
+    numbers = [segments.add(500, 1) for _ in range(140)]
+    assert numbers[:5] == [1, 1, 2, 2, 3]
+    dropped = segments.drop(1)
+    assert [each.number for each in dropped] == [1, 2, 3, 4, 5, 6]
+    assert segments.drop(1) == []
+
+
+def test_old_notes_are_dropped() -> None:
+    """A segment is dropped if its newest note is too old. The newest segment stays, so that its
+    number is not used again."""
+    segments = Segments([Segment(1, 0, 900, 10), Segment(2, 1_000, 1_500, 10)], KEEP_BYTES, KEEP_MS)
+    assert segments.drop(900 + KEEP_MS) == []
+    assert [each.number for each in segments.drop(901 + KEEP_MS)] == [1]
+    assert segments.drop(10 * KEEP_MS) == []
+    assert segments.add(10, 10 * KEEP_MS) == 3
+    assert [each.number for each in segments.drop(10 * KEEP_MS)] == [2]
+
+
+def test_a_segment_ends_after_a_part_of_the_time() -> None:
+    """A segment has notes of at most a part of the time for which notes are kept."""
+    segments = Segments([], KEEP_BYTES, KEEP_MS)
+    part_ms = KEEP_MS // PARTS
+    assert [segments.add(1, at) for at in (0, part_ms - 1, part_ms, part_ms + 1)] == [1, 1, 2, 2]
+
+
+def test_long_values_are_counted_by_pages() -> None:
+    """The size of a note is not counted as less than its pages in the database."""
+    assert stored_bytes(bytes(100)) < 300
+    assert stored_bytes(bytes(4097)) >= 2 * 4096
+
+
+def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
+    """After notes were dropped, the notes no longer have their lines, and say that all lines since
+    the newest dropped note are noted. Facts about files that are gone are dropped too."""
+    world = Counting(tmp_path / "notes")
+    world.settings = replace(world.settings, keep_s=3600.0)
+    world.write("a")
+    world.turn()
+    first_ms = world.counted().from_ms
+    world.files.delete("/log/app.log")
+    world.turn(times=70)
+    world.clock.advance(3000)
+    world.write("b")
+    world.turn()
+    assert (world.hashes(), world.counted().from_ms) == (hashes_of("a", "b"), first_ms)
+    world.clock.advance(3000)
+    world.write("c")
+    world.turn(times=20)
+    assert world.hashes() == hashes_of("b", "c")
+    assert first_ms < world.counted().from_ms < world.clock.time_ms() - 3_600_000
+    assert world.state is not None
+    world.kill()
+    world.turn()
+    assert world.hashes() == hashes_of("b", "c")

@@ -1,0 +1,201 @@
+"""Tests the form of an agent's notes, and how noted lines are compared with records."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from skidway.agent.counting.state import open_count
+from skidway.audit.comparison import lines, matching, notes, reports
+from skidway.audit.comparison.matching import Fate, Records, Result
+from skidway.audit.comparison.notes import NOT_COMPARED, Notes
+from skidway.audit.comparison.shapes import Shipped
+from skidway.errors import StateRefused, UsageError
+from support.counting import LOG, Counting
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Counting:
+    return Counting(tmp_path / "notes")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> None:
+    """A note of a file's bytes has the same first bytes, lengths and hashes as the comparison that
+    reads the file itself, whichever line ends, empty lines and bytes the file has."""
+    chance = random.Random(seed)
+    pieces = (b"a", b"\xff\x00", b"\n", b"\r\n", b"\r", b"\n\n", b"text of a line")
+    data = b"".join(chance.choices(pieces, k=chance.randrange(1, 200)))
+    path = tmp_path / "app.log"
+    path.write_bytes(data)
+    begins, lengths, hashes = notes.columns(0, notes.lines_of(data, is_divided=False))
+    is_compared = hashes != NOT_COMPARED
+    read = lines.read(str(path))
+    assert begins[is_compared].tolist() == list(read.begins)
+    assert lengths[is_compared].tolist() == list(read.lengths)
+    assert hashes[is_compared].tolist() == list(read.hashes)
+    assert int(lengths.sum()) == len(data)
+
+
+@pytest.mark.parametrize(("data", "compared"), [(b"rest\nb\n", [5]), (b"rest", []), (b"x\ny", [])])
+def test_parts_of_lines_are_not_compared(data: bytes, compared: list[int]) -> None:
+    """Neither the rest of a divided line nor a line without line end is compared, but the lengths
+    still add up to the range."""
+    begins, lengths, hashes = notes.columns(100, notes.lines_of(data, is_divided=True))
+    assert begins[hashes != NOT_COMPARED].tolist() == [100 + each for each in compared]
+    assert int(lengths.sum()) == len(data)
+
+
+def test_damaged_notes_are_refused(world: Counting) -> None:
+    """A note that does not have its checksum is refused, and never compared."""
+    world.write("a", "b")
+    world.turn()
+    world.kill()
+    with sqlite3.connect(world.directory / notes.DATABASE) as connection:
+        connection.execute('UPDATE notes SET first = first + 1, "end" = "end" + 1')
+    with pytest.raises(StateRefused, match="another checksum"):
+        world.counted()
+
+
+def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
+    """A directory without notes, notes that have just begun, and a file that is no database are
+    refused with one sentence each."""
+    with pytest.raises(UsageError, match="has no notes"):
+        Notes(tmp_path).read(0)
+    open_count(tmp_path).close()
+    with pytest.raises(UsageError, match="noted nothing"):
+        Notes(tmp_path).from_ms()
+    (tmp_path / notes.DATABASE).write_bytes(b"no database, but long enough to look like one" * 99)
+    with pytest.raises(StateRefused, match="cannot be used"):
+        Notes(tmp_path).read(0)
+
+
+def test_notes_are_bounded(world: Counting) -> None:
+    """More lines than the comparison can take are refused, and --since helps."""
+    world.write(*"abc")
+    world.turn()
+    world.clock.advance(100_000)
+    world.write("d")
+    world.turn()
+    with pytest.raises(UsageError, match="name a shorter time"):
+        Notes(world.directory).read(0, room=3)
+    counted = Notes(world.directory).read(world.clock.time_ms(), room=3)
+    assert [list(each.begins) for each in counted.files] == [[6]]
+
+
+# --- matching ---------------------------------------------------------------------------------
+
+
+def ship(records: Records, texts: list[str], *, path: str = LOG, begin: int = 0) -> None:
+    for text in texts:
+        records.add(Shipped("web7", path, begin, text.encode()), 0, len(records.hashes))
+        begin += len(text) + 1
+
+
+def records_of(world: Counting) -> Records:
+    return Records("web7", [each.paths for each in world.counted().files])
+
+
+def compare(world: Counting, records: Records) -> Result:
+    counted = world.counted()
+    return matching.compare(counted.files, records, is_whole=False, since_ms=counted.from_ms)
+
+
+def spans(result: Result) -> list[tuple[int, Fate, int, int]]:
+    return [(each.file, each.fate, each.first, each.lines) for each in result.spans]
+
+
+def rotated(world: Counting) -> None:
+    """Two generations of a log; both are deleted, and a third is there."""
+    world.turn()  # the first look
+    for number, texts in enumerate((["a1", "a2", "a3"], ["b1", "b2", "b3"])):
+        world.write(*texts)
+        world.turn()
+        world.rotate(f"{LOG}.{number}")
+        world.turn()
+        world.files.delete(f"{LOG}.{number}")
+    world.write("c1", "c2")
+    world.turn()
+
+
+def test_losses_and_doublings_of_deleted_files_are_found(world: Counting) -> None:
+    """Lines of deleted files that have no record are missing, and lines with two are doubled."""
+    rotated(world)
+    records = records_of(world)
+    ship(records, ["a1"])
+    ship(records, ["a3"], begin=6)
+    ship(records, ["b1", "b2", "b3"])
+    ship(records, ["b2"], begin=3)
+    ship(records, ["c1"])
+    result = compare(world, records)
+    assert spans(result) == [
+        (0, Fate.MISSING, 3, 1), (1, Fate.DOUBLED, 3, 1), (2, Fate.NOT_YET, 3, 1),
+    ]  # fmt: skip
+    assert (result.unknown, reports.is_good(result)) == (0, False)
+
+
+def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
+    """If a file was found after the first look, all its records are newer than the notes. So lines
+    before its first shipped line are missing. In the first files, the shipper may have sent such
+    lines before the count began, so they are not compared."""
+    world.write("old1", "old2", "old3")
+    world.turn()
+    world.rotate(f"{LOG}.1")
+    world.write("new1", "new2", "new3")
+    world.turn()
+    records = records_of(world)
+    ship(records, ["old2", "old3"], begin=5)
+    ship(records, ["new2", "new3"], begin=5)
+    assert spans(compare(world, records)) == [
+        (0, Fate.NOT_COMPARED, 0, 1), (1, Fate.MISSING, 0, 1),
+    ]  # fmt: skip
+
+
+def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
+    """A shipper that read a file only after its rotation names the rotated path."""
+    world.write("a1", "a2")
+    world.turn()
+    for number in (1, 2, 3):
+        world.rotate(f"{LOG}.{number}", LOG if number == 1 else f"{LOG}.{number - 1}")
+        world.turn()
+    records = records_of(world)
+    ship(records, ["a1"])
+    ship(records, ["a2"], path=f"{LOG}.2", begin=3)
+    assert spans(compare(world, records)) == []
+    assert records.other_files == 0
+
+
+def test_a_compressed_copy_is_not_counted_twice(world: Counting) -> None:
+    """If a file grew and was compressed while no agent ran, its new lines are noted, and the lines
+    that were noted before need no second record."""
+    world.write("a1 " * 30, "a2 " * 30)
+    world.turn()
+    world.kill()
+    world.write("a3 " * 30)
+    world.rotate(f"{LOG}.1")
+    world.files.compress(f"{LOG}.1")
+    world.write("b1")
+    world.turn(times=20)
+    records = records_of(world)
+    ship(records, ["a1 " * 30, "a2 " * 30, "a3 " * 30])
+    ship(records, ["b1"])
+    result = compare(world, records)
+    assert (spans(result), reports.is_good(result)) == ([], True)
+
+
+def test_sentences_say_since_when_and_what_is_not_noted(world: Counting) -> None:
+    """The report says since when all lines are noted, and which bytes could not be noted."""
+    world.write("a1")
+    world.turn()
+    world.kill()
+    world.write("a2")
+    world.files.delete(LOG)
+    world.turn()
+    counted = world.counted()
+    first, second = reports.sentences_of_notes(counted)
+    assert first.startswith("The notes have all lines that were read since 2023-11-14T22:13:")
+    assert second.startswith(f"Not noted: {LOG} from byte 3 to an unknown end: it vanished")
+    assert reports.document_of_notes(counted)["not_noted"][0]["first"] == 3
