@@ -1,4 +1,4 @@
-"""The values of a comparison: a sample's part for one topic, and the rows and records that were
+"""The values that are compared: a sample's part for one topic, and the rows and records that were
 found.
 """
 
@@ -13,7 +13,7 @@ from skidway.audit.topic.sample_result import DAY_MS
 
 
 class Span(NamedTuple):
-    """The bytes [begin, end) of a file of an agent."""
+    """The bytes [begin, end) of a file. agent, file: the agent's id and the file id."""
 
     agent: int
     file: int
@@ -37,7 +37,7 @@ class Wanted:
 
     @property
     def day(self) -> int:
-        """The start, in ms, of the day (UTC) of the sample."""
+        """The day (UTC) of the sample, as the time in ms at which the day starts."""
         return self.sample.period - self.sample.period % DAY_MS
 
 
@@ -46,9 +46,9 @@ class Found:
     """A row or a record whose line begins in a span.
 
     first, length: from the origin of the row or record. time_ms: the event time. content: the
-    content sum; None if the sum cannot be computed, and then `obstacle` says why. place: for a row,
-    the file and the row's number in the file; for a record, the topic. is_reject: whether the
-    loader made a reject of the record. datum: the datum of a record.
+    content sum. If it cannot be computed, `content` is None, and `obstacle` says why. place: for a
+    row, its Parquet file and its number in this file; for a record, the topic. is_reject: whether
+    the loader rejected the record. datum: the datum of a record; empty for a row.
     """
 
     first: int
@@ -64,8 +64,8 @@ class Found:
 
 
 def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:
-    """Yields the parts of the samples, topic by topic. If the bytes of a range are gone, its sample
-    has no parts.
+    """Yields each part of each sample. If a sample's bytes were gone before the agent could read
+    them again, the sample has no parts.
     """
     for sample in samples:
         for part in sample.parts:

@@ -1,5 +1,5 @@
-"""The report of a loader about one load, as the body of a note (see module notes). The note has the
-number of the load, and the time of the commit.
+"""The report of a loader about one load, as the body of a note (see module notes). The fields
+`number` and `time` of the note are the number of the load and the time of its commit.
 
     {"source": [CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID], "seconds": SECONDS, "offsets": N, "rows": N,
      "rejects": N, "files": N, "bytes": N}
@@ -25,8 +25,8 @@ _COUNTS = ("offsets", "rows", "rejects", "files", "bytes")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One load of a topic. seconds: how long the load took; None if this is not known. files,
-    bytes: of the files of rows. A number that the loader did not report is None.
+    """One load of a topic. seconds: how long the load took. files, bytes: how many Parquet files of
+    rows the load wrote, and their size. A value that the loader did not report is None.
     """
 
     number: int
