@@ -22,7 +22,8 @@ class Ended(BaseException):
 
 
 class Ending:
-    """A database connection that simulates the end of the program before statement number `at`."""
+    """A database connection that simulates the end of the program before SQL statement number
+    `at`."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at
