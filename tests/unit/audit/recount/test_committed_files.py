@@ -1,5 +1,6 @@
 """Tests how the recount finds out, from checkpoints and manifests, which files belong to an output.
-A checkpoint replaces older manifests, which the loader then deletes ("folding")."""
+"Checkpoint" here means a file of the loader that replaces older manifests, which the loader then
+deletes ("folding")."""
 
 from __future__ import annotations
 
