@@ -1,4 +1,5 @@
-"""The fast decoder of usual audit messages agrees with the generic decoder about all bytes."""
+"""Tests that the fast decoder, for the most frequent kinds of audit messages, and the generic
+decoder give the same result for all bytes."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def test_damaged_messages_are_the_same_to_both_decoders(
 @pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
 def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
     """Whatever single byte of a message is changed, and however many bytes at its end are missing,
-    both decoders agree."""
+    both decoders read the same message, or refuse it with the same sentence."""
     value = encode(message)
     damaged = [value[:end] for end in range(len(value))]
     damaged += [
