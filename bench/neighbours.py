@@ -1,12 +1,13 @@
-"""The latencies of one client with few requests, beside 20 connections (its neighbours) that send
-without pause.
+"""Measures the latencies of one client with few requests, beside 20 connections (its neighbours)
+that send without pause.
 
 The client sends a record with acks=all 50 times a second. Its latencies, in milliseconds, count
-from the time at which each record was due. The ratio is Skidway's latency divided by the peer's, so
-less is better. There are three kinds of runs: without neighbours, beside 20 connections that flood
-the broker with Metadata requests, and beside 20 stock librdkafka producers that send each message
-in a separate request. The table also shows how many requests of the neighbours are answered,
-because a broker could serve the client well by starving the neighbours.
+from the time at which each record was due. The ratio is Skidway's latency divided by Apache
+Kafka's, so a ratio below 1 means that Skidway is faster. There are three kinds of runs: without
+neighbours, beside 20 connections that flood the broker with Metadata requests, and beside 20 stock
+librdkafka producers that send each message in a separate request. The table also shows how many
+requests of the neighbours are answered, because a broker could serve the client fast by serving the
+neighbours hardly at all.
 """
 
 from __future__ import annotations

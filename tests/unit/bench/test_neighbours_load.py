@@ -1,4 +1,4 @@
-"""Tests the additional load that another producer puts on the broker while a benchmark measures a
+"""Tests the load that other producers put on the broker while the benchmark `neighbours` measures a
 client."""
 
 from __future__ import annotations
