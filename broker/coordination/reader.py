@@ -22,7 +22,7 @@ from skidway.broker.coordination.documents import DocumentRefused
 from skidway.broker.log import names
 from skidway.coordination import Coordinator
 
-_BROKERS = "/"  # the name for the list of brokers; no topic can have this name
+_BROKERS = "/"  # stands for the list of brokers; no topic can have this name
 _log = log.get(__name__)
 
 
