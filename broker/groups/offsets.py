@@ -39,7 +39,7 @@ class GroupOffsets:
         """Commits offsets. Answers when they are in ZooKeeper.
 
         Each offset belongs to the topic that has the given name at the time of the call. If a topic
-        is deleted and recreated while its offsets wait, the offsets are dropped.
+        is deleted and recreated while its offsets wait to be written, they are dropped.
         """
         of_topics = self._of_topics(offsets)
 
@@ -103,7 +103,7 @@ class GroupOffsets:
                 self._groups.cache.update(group_id, offsets)
                 reply(ErrorCode.NONE)
             else:
-                self._groups.cache.drop(group_id)  # it is unknown whether ZooKeeper has the offsets
+                self._groups.cache.drop(group_id)  # unknown whether ZooKeeper has the offsets
                 self._count_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

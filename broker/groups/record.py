@@ -12,15 +12,15 @@ from skidway.broker.groups.member import Member, Protocol
 from skidway.errors import SkidwayError
 
 BYTES_MAX = 512 * 1024
-"""If a group's document is larger than this, the broker stores it without the group's members.
-After a restart of the broker, these members join again.
+"""If a group's document (the content of its node) is larger than this, the broker stores it without
+the group's members. After a restart of the broker, these members join again.
 
 ZooKeeper accepts at most 1 MB in one request."""
 _GENERATION_MAX = (1 << 31) - 1
 
 
 class RecordRefused(SkidwayError):
-    """A stored group cannot be read."""
+    """Raised if a stored group cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
