@@ -36,7 +36,7 @@ class ContentDifference:
 
     time_ms: the event time, which determines the bucket. first, end: the line's bytes in the file.
     tier: HDFS if a row differs, BROKER or MIRROR if a record differs. place: the path of the row's
-    file below the output, or the record's cluster. words: what differs.
+    file below the output, or the record's cluster. words: a sentence that says what differs.
     """
 
     time_ms: int

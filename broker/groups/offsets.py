@@ -103,7 +103,7 @@ class GroupOffsets:
                 self._groups.cache.update(group_id, offsets)
                 reply(ErrorCode.NONE)
             else:
-                self._groups.cache.drop(group_id)  # unknown whether ZooKeeper has the offsets
+                self._groups.cache.drop(group_id)  # it is unknown whether ZooKeeper has the offsets
                 self._count_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

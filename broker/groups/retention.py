@@ -105,8 +105,9 @@ class OffsetRetention:
         self._looking = False
 
     def look(self) -> None:
-        """Looks at every group. Does nothing if the previous call is not done yet, if ZooKeeper
-        cannot be reached, or if another broker coordinates the groups."""
+        """Finds out what is to be done with each group, and does it. Does nothing if the previous
+        call is not done yet, if ZooKeeper cannot be reached, or if another broker coordinates the
+        groups."""
         if not self._looking and self._groups.is_coordinator():
             self._looking = True
             self._session.submit(_names, self._listed)

@@ -1,4 +1,4 @@
-"""The dashboard's pages. The tests call the dashboard directly, without a socket."""
+"""Tests the dashboard's pages. The tests call the dashboard directly, without a socket."""
 
 from __future__ import annotations
 
