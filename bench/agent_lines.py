@@ -12,7 +12,7 @@ from pathlib import Path
 Line = Callable[[int], str]
 
 TRACED = 10
-"""Every TRACED-th record of `trace` is a stack trace."""
+"""Every TRACED-th record of `trace` has a stack trace."""
 
 
 def hdfs(number: int, size: int = 143) -> str:

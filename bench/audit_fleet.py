@@ -141,8 +141,9 @@ class Fleet:
         return START_MS + self.second * SECOND_MS
 
     def pass_second(self) -> Iterator[Message]:
-        """Lets a second pass. Yields the messages that all senders send in this second. The agents'
-        messages are spread evenly over the seconds of the agents' intervals."""
+        """Lets a second pass. Yields the messages that all senders send in this second. Different
+        agents send in different seconds of their interval, so that each second has about as many
+        messages."""
         self.second += 1
         running, before = self._running(self.second), self._running(self.second - 1)
         begins = running if self.second == 1 else running & ~before

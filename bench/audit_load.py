@@ -143,7 +143,7 @@ class Store:
 
     def sizes_mb(self) -> dict[str, float]:
         """The size of each table with its indexes. Does not include the database's write-ahead log,
-        because this log does not grow."""
+        because the size of this log is bounded."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = connection.execute(

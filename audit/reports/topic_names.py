@@ -20,7 +20,7 @@ _WITH_ID = re.compile(r"(.+) \(id (\w+)\)")
 
 
 def topic_name(source: Source) -> str:
-    """`<cluster>.<topic>`."""
+    """The topic's name in the form `<cluster>.<topic>`."""
     return f"{source.cluster}.{source.topic}"
 
 

@@ -39,7 +39,7 @@ Line = tuple[int, int, int]
 @dataclass(frozen=True, slots=True)
 class Differing:
     """A line whose row or record differs from the sample. found: the row or the record. is_row:
-    whether `found` is a row. words: what differs.
+    whether `found` is a row. words: a sentence that says what differs.
     """
 
     wanted: Wanted

@@ -73,5 +73,5 @@ def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:
 
 
 def least_ms(wanted: Sequence[Wanted]) -> int:
-    """The least event time of the records."""
+    """The least event time of the records that these samples name."""
     return min(each.part.least_ms for each in wanted)

@@ -106,7 +106,7 @@ class Publisher:
             if delivery.error is None:
                 self._acknowledged(delivery.token)
             else:
-                self._sent = self._published  # the next `_send` repeats them
+                self._sent = self._published  # the next `_send` sends unpublished messages again
                 if not isinstance(delivery.error, Drained):
                     refusal = delivery.error
         if refusal is not None:

@@ -82,7 +82,7 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
 
 def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Delta:
     ranges, at = _ranges(value, at)
-    at = _skip(value, at)  # counts
+    at = _skip(value, at)  # the field `counts`
     counts = NO_COUNTS
     if value[at] == _SOMETHING:
         names, at = _bytes(value, at + 1)
@@ -101,7 +101,7 @@ def _seal(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Se
     names, at = _bytes(value, at + 1)
     table, at = _bytes(value, at)
     offsets, at = _bytes(value, at)
-    at = _skip(value, at)  # seals
+    at = _skip(value, at)  # the field `seals`
     seals = SealColumns.from_bytes(_text(names), table, offsets)
     return Seal(_sender(sender, value[at:]), number, time_ms, seals)
 

@@ -54,8 +54,8 @@ def file_place(text: str) -> FilePlace:
 
 
 def record_place(topic: str | None, partition: int | None, offset: int | None) -> RecordPlace:
-    """The place of the record at this offset. Raises UsageError if a parameter is missing or
-    invalid."""
+    """Checks the three values with which a person names a record, and returns them as one value.
+    Raises UsageError if a parameter is missing or invalid."""
     if topic is None or partition is None or offset is None:
         raise UsageError(f"{FORMS[0].upper()}{FORMS[1:]}.")
     if partition < 0 or offset < 0:

@@ -73,8 +73,8 @@ class Ledger:
     """Writes groups, on the session's thread. Remembers which nodes it has seen, and their
     versions.
 
-    If another program has deleted or changed a node since then, ZooKeeper refuses a write to it,
-    and the ledger reads the node again.
+    If another program has deleted or changed such a node meanwhile, ZooKeeper refuses a write to
+    it, and the ledger reads the node again.
     """
 
     def __init__(self) -> None:

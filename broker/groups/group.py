@@ -58,7 +58,7 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        # the number of the last `Store`, until the caller has done it
+        # the number of the last `Store`, until the caller has stored the group
         self._storing: int | None = None
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
@@ -396,7 +396,7 @@ class Group:
         self.state = GroupState.EMPTY
         self._store()
 
-    # small things
+    # helpers
 
     def _refusal(
         self, member_id: str, instance_id: str | None, generation: int

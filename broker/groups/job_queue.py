@@ -109,17 +109,19 @@ class JobQueue:
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:
-        """Reads a group's record. `done` gets None if the group has no record."""
+        """Reads a group's record, and passes it to `done`; None if the group has no record."""
         self._next.loads.setdefault(group, []).append(done)
         self._go(group)
 
     def read(self, group: str, done: Read) -> None:
-        """Reads all offsets of a group, including offsets whose commit still waits in the queue."""
+        """Reads all offsets of a group, including offsets whose commit still waits in the queue,
+        and passes them to `done`."""
         self._next.reads.setdefault(group, []).append(done)
         self._go(group)
 
     def count_native(self, group: str, done: Counted) -> None:
-        """Counts the consumers that have registered in ZooKeeper for a group."""
+        """Counts the consumers that have registered in ZooKeeper for a group, and passes the number
+        to `done`."""
         self._next.counts.setdefault(group, []).append(done)
         self._go(group)
 

@@ -59,7 +59,8 @@ def said() -> list[Message]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with the page's two files and a store. The time is five past ten."""
+    """Makes a directory with the page's two settings files and a store, and changes into it. The
+    audit's clock shows five past ten."""
     for name, text in FILES:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()

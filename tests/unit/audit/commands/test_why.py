@@ -247,7 +247,7 @@ def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> N
 
 
 def test_if_all_is_well_it_says_so(why: Why) -> None:
-    """If every bucket is complete and no host is silent, the status is 0."""
+    """If every bucket is complete and no host is silent, the command ends with status 0."""
     heard = [Heartbeat(x, 1, NOW) for x in (BROKER, MIRROR, HDFS)]
     status, text = why([*good(), seal(AGENT, 3, NOW, 2), *heard])
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")

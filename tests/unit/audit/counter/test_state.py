@@ -1,5 +1,5 @@
-"""The counter's durable state. Each commit is one transaction, even if the program ends in the
-middle of a commit."""
+"""Tests the counter's durable state: each commit is stored as a whole or not at all, even if the
+program ends in the middle of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The sums of counts are the same wherever the counts are added: in memory, for the messages of one
-transaction, or in the database, for the messages of several transactions."""
+"""Tests that sums of counts are the same wherever the counts are added: in memory, for the messages
+of one transaction, or in the database, for the messages of several transactions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The audit never calls a topic complete before all of its records are loaded. The order in which
-agents, counters and loads do their work does not matter, and the collector may have read only a
-part of the messages."""
+"""Tests that the audit never calls a topic complete before all of its records are loaded. The order
+in which agents, counters and loads do their work does not matter, and the collector may have read
+only a part of the messages."""
 
 from __future__ import annotations
 

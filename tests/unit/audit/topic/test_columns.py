@@ -71,8 +71,8 @@ def damaged(message: Message, part: str, **changes: Any) -> bytes:
     ],
 )
 def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
-    """If the columns of a message do not fit together, decoding raises the error for refused
-    messages, with a sentence."""
+    """If the columns of a message do not fit together, decoding raises MessageRefused, with a
+    sentence."""
     for value in (
         damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", **changes),
         damaged(Seal(SENDER, 1, 0, SEALS), "sealed", **changes),

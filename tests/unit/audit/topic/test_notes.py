@@ -38,8 +38,8 @@ NOTE = Note(KIND, "7", "app1", "dc1", 1, 9, 1_000, body_of(Backlog((TOPIC,), 2, 
 
 
 def test_a_note_is_read_as_it_was_sent() -> None:
-    """The generic decoder and the fast decoder of audit messages both return a note as it was
-    encoded, with all topics and files in it."""
+    """Decoding an encoded note gives the same note, with all topics and files in it, whether the
+    generic decoder or the fast decoder of audit messages decodes it."""
     for decode in (messages.decode, usual_messages.decode):
         assert decode(messages.encode(NOTE)) == NOTE
     assert backlog_of(NOTE) == Backlog((TOPIC,), 2, 70)
@@ -158,8 +158,8 @@ def test_a_retention_is_known_if_only_time_decides(
 
 
 def test_retentions_are_read_as_they_were_sent() -> None:
-    """A note about retention is decoded as it was encoded. It has a bounded number of topics: those
-    whose records expire first."""
+    """Decoding a note about retention gives the times that were encoded. It has a bounded number of
+    topics: those whose records expire first."""
     found = {Source("dc1", "cid", f"t{n}", "tid"): 1_000 + n for n in range(RETENTIONS_MAX + 3)}
     note = replace(NOTE, kind="retention", body=json.loads(json.dumps(retention_body(found))))
     assert retention_of(note) == {x: ms for x, ms in found.items() if ms < 1_000 + RETENTIONS_MAX}
@@ -183,8 +183,8 @@ def test_the_newest_loads_are_kept_in_any_order() -> None:
 
 
 def test_a_load_is_read_as_it_was_told() -> None:
-    """A note about a load is decoded as it was encoded. If a note of another version lacks a value,
-    this value is None, and not 0."""
+    """Decoding an encoded note about a load gives the same load. If a note of another version lacks
+    a value, this value is None, and not 0."""
     assert load_of(_load(7)) == Load(7, LOGS, 1.5, 10, 9, 1, 2, 300)
     names = ["dc1", "cid", "logs", "logs-id"]
     less = replace(_load(7), body={"source": names, "rows": -1, "files": True, "seconds": "3"})
