@@ -1,8 +1,8 @@
 """Measures what the audit's collector costs for fleets of several sizes. There is no peer.
 
 The senders of audit messages are simulated (audit_fleet). The collector's parts (ledger, judge and
-dashboard) are the real ones (audit_load). All senders send at the default rates. In each second,
-every host writes lines of every topic. Times are CPU times.
+dashboard) are the collector's own code (see audit_load). All senders send at the default rates. In
+each second, every host writes lines of every topic. Times are CPU times.
 """
 
 from __future__ import annotations

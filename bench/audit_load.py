@@ -154,7 +154,7 @@ class Store:
 
 
 class Collector:
-    """The parts of a collector, and the CPU time that these parts need."""
+    """The parts of a collector. The object measures the CPU time that they need."""
 
     def __init__(self, folder: Path) -> None:
         self._clock = Time()
@@ -211,8 +211,9 @@ class Collector:
         return max([*self.delays.values(), *waiting], default=0.0)
 
     def pages(self) -> Iterator[tuple[str, float]]:
-        """The CPU time of each page, in ms. Before each request, a new edition of the dashboard's
-        data is published, so no page comes from a cache."""
+        """Yields the name of each page, and the CPU time (ms) of a request for it. Before each
+        request, a new edition of the dashboard's data is published, so no page comes from a cache.
+        """
         for name, url in PAGES.items():
             found = []
             for _ in range(ASKED):
@@ -318,7 +319,8 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
-    """The messages of the simulated hosts, from a process of their own."""
+    """Runs the simulated hosts in another process inside the block, and yields their messages,
+    second by second."""
     command = [sys.executable, "-m", "bench.audit_fleet", *map(str, (hosts, topics, faulty))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -1,4 +1,5 @@
-"""Sends prepared Produce requests in a closed loop to the leaders of a topic.
+"""Sends prepared Produce requests to the leaders of a topic in a closed loop: each connection sends
+further requests when earlier ones are answered.
 
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 

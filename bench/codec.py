@@ -94,7 +94,8 @@ def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
 def encoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that encodes the batch and returns the records per CPU second."""
+    """For each side, a function that measures encoding of the batch, and returns the records per
+    CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     few = batch.slice(0, AVRO_ROWS)
@@ -110,7 +111,8 @@ def encoders(
 def decoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that decodes the datums and returns the records per CPU second."""
+    """For each side, a function that measures decoding of the datums, and returns the records per
+    CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     arrow, few = codec.arrow_schema, datums.slice(0, AVRO_ROWS)

@@ -74,7 +74,7 @@ def _units(found: dict[str, list[Figures]]) -> Iterator[tuple[str, str]]:
 
 
 def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
-    """One run against one broker."""
+    """Makes one run against one broker, and returns its figures."""
     address, pid = brokers.addresses[name], brokers.programs[name].pid
     topic = f"groups-{time.time_ns()}"
     create(address, topic, partitions)

@@ -118,7 +118,7 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def loader(folder: Path, offline: str, schemas: str, every_s: float) -> Iterator[Program]:
-    """Runs the loader."""
+    """Runs the loader inside the block, and yields its program."""
     config = folder / "loader.yml"
     settings = {
         "bootstrap.servers": offline,

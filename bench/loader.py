@@ -114,7 +114,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
     """Adds one round of `skidway load run` to the costs. few: a topic with FEW records."""
     found = []
     for each in (few, topic):
-        more = {"spark_above_offsets": 0}  # so that Spark also loads few rows
+        more = {"spark_above_offsets": 0}  # so that also few rows are loaded with Spark
         config = configuration(folder, each.address, each.schemas, each.name, **more)
         begin = time.perf_counter()
         command = skidway("load", "run", "--json", "--config", str(config))

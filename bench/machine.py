@@ -37,8 +37,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """The CPU time of a process and its running children, such as a JVM that a start script
-    runs."""
+    """The CPU time, in seconds, of a process and its running children, such as a JVM that a start
+    script runs."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # the process ended meanwhile

@@ -69,7 +69,7 @@ class Row:
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""The runs of each side. A run is a dict of figures by name."""
+"""The runs of each side. A run is a dictionary of figures by their names."""
 
 
 @dataclass(slots=True)

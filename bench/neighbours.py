@@ -55,7 +55,7 @@ def run(brokers: Brokers) -> Table:
 
 def measured(address: str, kind: str) -> dict[str, float]:
     """Waits until all data of the previous run is on disk. Then makes one run, which writes into
-    new topics, and returns its figures."""
+    new topics, and returns its figures. kind: the kind of neighbours."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)

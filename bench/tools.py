@@ -77,7 +77,8 @@ def run(brokers: Brokers) -> Table:
 
 
 def columns_produce(address: str) -> float:
-    """Messages per second from Arrow columns, with the client that the agent uses."""
+    """Measures the client that the agent uses. Returns the messages per second that it makes from
+    Arrow columns and sends."""
     import numpy as np
     import pyarrow as pa
 
@@ -105,8 +106,8 @@ def columns_produce(address: str) -> float:
 
 
 def produce(address: str, batch_bytes: int | None) -> float:
-    """Messages per second of `skidway.producer.Producer`, until the last message is
-    acknowledged."""
+    """Measures `skidway.producer.Producer`. Returns its messages per second until the last message
+    is acknowledged."""
     from skidway.producer import Producer, ProducerSettings
 
     topic = f"own-{time.time_ns()}"

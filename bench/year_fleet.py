@@ -40,14 +40,14 @@ SOURCE = Source("dc1", "cluster-id", "logs", "0" * 32)
 
 @dataclass(slots=True)
 class Taken:
-    """What a load reads from one partition, as its task would report it."""
+    """What the task of a load would report about the records that it read from one partition."""
 
     lines: int = 0
     lowest: dict[FileKey, int] = field(default_factory=dict)
     highest: dict[FileKey, int] = field(default_factory=dict)
     sums: dict[BucketKey, Sums] = field(default_factory=dict)
     hours: dict[int, int] = field(default_factory=dict)
-    """The number of lines in each hour; hours are counted since 1970."""
+    """The number of lines in each hour; the key is the number of hours since 1970."""
 
 
 class Fleet:

@@ -58,8 +58,8 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median of the last MEDIAN_OF loads of a step. If a step has fewer loads, the
-figure is the median of all loads of the step."""
+"""A figure is the median of the last MEDIAN_OF loads of a step, or of all loads of the step if it
+has fewer."""
 
 LATE_MINUTES = 3
 """A load merges the small files of an hour this many minutes after the end of the hour."""
@@ -179,8 +179,8 @@ class Loads:
 
 
 class Spark:
-    """Simulates the tasks of Spark. seconds: the CPU time of this simulation. began: the process's
-    CPU time when the first task began."""
+    """Simulates the tasks of a load that run on Spark. seconds: the CPU time of this simulation.
+    began: the CPU time that the process had used when the first task began."""
 
     started_s = 0.0
 

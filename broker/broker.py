@@ -129,7 +129,7 @@ class Broker:
 
     def not_written(self, partition: TopicPartition) -> str | None:
         """Counts a batch that could not be written to its log. If its log directory is full,
-        returns the operation that failed for lack of space, in words for people; otherwise returns
+        returns a description of the operation that failed for lack of space; otherwise returns
         None."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)

@@ -96,8 +96,8 @@ class Expiry:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
                 # The last `look` did not ask ZooKeeper for the offset of this group and partition:
-                # since then segments of the partition have expired, or another group has begun to
-                # hold the partition's segments back. The next `look` asks for the missing offsets.
+                # only later did segments of the partition expire, or did `retention.hold` name this
+                # group. The next `look` asks for the missing offsets.
                 return 0  # 0 keeps all segments until the next call of `look`
             return min((known[reader] for reader in groups), default=None)
 

@@ -25,9 +25,8 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """Maps each topic to its name as `topic_name` returns it. Several of these topics have the same
-    name if a topic was deleted and created again. In this case each of the names is followed by the
-    beginning of the topic's id."""
+    """Maps each topic to its name. If several of these topics have the same name, because a topic
+    was deleted and created again, the name of each is followed by the first digits of its id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)

@@ -1,4 +1,4 @@
-"""Makes the content sums of the records in batches, without I/O."""
+"""Finds the records of sampled lines in batches, and computes their content sums, without I/O."""
 
 from __future__ import annotations
 

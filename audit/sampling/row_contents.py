@@ -81,8 +81,8 @@ def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
 
 
 def row_at(file: IO[bytes], number: int, codec: Codec) -> dict[str, Any] | None:
-    """Returns the values of one row in the types of its record, or None if they cannot be converted
-    to these types.
+    """Returns the values of row `number` of the file in the types of its record, or None if they
+    cannot be converted to these types.
     """
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     for at in range(parquet.num_row_groups):
@@ -102,7 +102,8 @@ def _datums(table: pa.Table, codec: Codec) -> pa.BinaryArray:
 
 
 def _columns(table: pa.Table, codec: Codec) -> pa.RecordBatch:
-    """The columns of the record's fields, in the codec's types."""
+    """Returns those columns of `table` that belong to fields of the record, converted to the
+    codec's types."""
     columns = [
         reverted(_whole(table.column(field.name)), field.type) for field in codec.arrow_schema
     ]

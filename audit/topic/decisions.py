@@ -71,7 +71,8 @@ Decision = Acceptance | Retirement | Revocation
 
 
 def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """The decisions that were not revoked, without duplicates, the oldest first."""
+    """Returns the acceptances and retirements that were not revoked, each once, the oldest
+    first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}
     return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]

@@ -60,12 +60,12 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Bytes on the audit topic that are not an audit message of a known schema."""
+    """Raised for a record's value that is not an audit message of a known schema."""
 
 
 class SchemaUnknown(MessageRefused):
-    """A message whose schema this version of Skidway does not have. fingerprint: the schema's
-    fingerprint, in hex."""
+    """Raised for a message whose schema this version of Skidway does not have. fingerprint: the
+    schema's fingerprint, in hex."""
 
     def __init__(self, fingerprint: bytes) -> None:
         super().__init__(

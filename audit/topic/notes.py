@@ -33,7 +33,7 @@ _NAME_MAX = 255
 
 
 class NoteInvalid(SkidwayError):
-    """Bytes that begin like a note, but are no valid note."""
+    """Raised for bytes that begin like a note, but are no valid note."""
 
 
 @dataclass(frozen=True, slots=True)

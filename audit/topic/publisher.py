@@ -52,7 +52,8 @@ class Outbox(Protocol):
     """Durable messages that wait to be published, in the order of their sequence numbers."""
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """The (sequence, message) of at most `limit` entries after `after`, in order."""
+        """Returns at most `limit` entries with sequence numbers above `after`, in order, each as
+        (sequence number, message)."""
         ...
 
     def published(self, up_to: int) -> None:
@@ -77,7 +78,8 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster refuses an audit message permanently. The outbox still has the message."""
+    """Raised if the cluster refuses an audit message permanently. The outbox still has the
+    message."""
 
 
 class Publisher:

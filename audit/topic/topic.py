@@ -40,8 +40,8 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
     """Creates the topic if it is missing, waits for its leaders, and returns the number of its
     partitions.
 
-    pause: sleeps for the given number of seconds, or for a shorter time if the program must stop.
-    Raises Unreachable if the topic is not ready in time.
+    pause: a function that sleeps for the given number of seconds, or for a shorter time if the
+    program must stop. Raises Unreachable if the topic is not ready in time.
     """
     found = ensure_topics(client, [NewTopic(TOPIC, PARTITIONS)], pause)
     return len(found[TOPIC].partitions)

@@ -159,7 +159,8 @@ def _text(value: bytes) -> str:
 
 
 def _skip(value: bytes, at: int) -> int:
-    """The position after a null or an empty array at `at`."""
+    """Returns the position after the null or the empty array at `at`. Raises _Unusual if another
+    value is there."""
     if value[at] != _NOTHING:
         raise _Unusual
     return at + 1

@@ -1,4 +1,4 @@
-"""AlterConfigs (33), versions 0-2; also the code that it shares with IncrementalAlterConfigs.
+"""AlterConfigs (33), versions 0-2; also has the code that it shares with IncrementalAlterConfigs.
 
 After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
 unchanged. The broker checks the given settings like the settings of a new topic, and writes them to

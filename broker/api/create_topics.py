@@ -84,7 +84,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
-    """Checks a topic. Returns which broker gets which partition. Raises Refused."""
+    """Checks a topic that a request wants to create. Returns which broker gets which partition.
+    Raises Refused."""
     illegal = names.illegal_topic(topic.name)
     if illegal is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, illegal)

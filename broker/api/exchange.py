@@ -49,8 +49,8 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # There are seven parameters and no header object, because an Exchange is made for every
-        # request, and one more object for each request would cost time.
+        # The parameters are not put into one object (for the header), because an Exchange is made
+        # for every request, and a further object for each request would cost time.
         self._loop = loop
         self.connection = connection
         self.key = key

@@ -26,7 +26,8 @@ the same and reading the clock takes time.
 
 
 class Requests:
-    """Handles the requests that the loop receives: implements `Service` of network/loop."""
+    """Handles the requests that the loop receives; implements the protocol class `Service` of
+    network/loop."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker

@@ -115,8 +115,8 @@ class Ledger:
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
                 # A consumer registers in a transaction that writes to the node `ids`. If that
-                # transaction and the one below reach ZooKeeper at the same time, one of the two
-                # fails.
+                # transaction and the transaction of this function reach ZooKeeper at the same time,
+                # one of the two fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -157,7 +157,7 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all offsets. Returns the number of transactions."""
+        """Writes all offsets, and returns in how many transactions it did so."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)

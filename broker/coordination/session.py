@@ -77,8 +77,8 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """The session with ZooKeeper. The loop's thread creates it before the loop runs. Later, the
-    same thread closes it."""
+    """The session with ZooKeeper. The loop's thread creates this object before the loop runs, and
+    closes it when the broker stops."""
 
     def __init__(
         self,

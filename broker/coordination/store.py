@@ -71,8 +71,8 @@ def register(
     has ended. Then registers the broker. Returns the broker's epoch.
 
     If the predecessor has the same directory id, its process has ended, because this broker now has
-    the lock of the directory. In this case the function deletes the predecessor's node at once.
-    Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
+    the lock of this log directory. In this case the function deletes the predecessor's node at
+    once. Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s

@@ -37,12 +37,12 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """The group has members, or consumers that have registered in ZooKeeper, so the operation is
-    refused."""
+    """Raised if an operation is refused because the group has members, or consumers that have
+    registered in ZooKeeper."""
 
 
 class GroupGone(SkidwayError):
-    """ZooKeeper has no group with this name."""
+    """Raised if ZooKeeper has no group with this name."""
 
 
 class Looked(NamedTuple):
@@ -143,8 +143,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
     }
     count = 0
     with answered(coordinator) as client:
-        # All requests are sent together to save time, because commits of other groups wait for this
-        # job.
+        # The requests are sent together to save time: commits of other groups wait until this job
+        # is done.
         for answer in each_answer(
             lambda path: client.delete_async(path, versions[path]), list(versions)
         ):

@@ -32,7 +32,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """A member as DescribeGroups shows it."""
+    """A member of a group, as DescribeGroups shows it."""
 
     member_id: str
     instance_id: str | None
@@ -44,7 +44,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A group as DescribeGroups shows it."""
+    """A group, as DescribeGroups shows it."""
 
     state: str
     protocol_type: str = ""

@@ -75,7 +75,8 @@ class Groups(HostedGroups):
         return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers a join when the group's next generation begins, or at once with an error.
+        """Answers a JoinGroup request when the group's next generation begins, or at once with an
+        error.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has
@@ -105,7 +106,8 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
-        """Answers a sync when the member's assignment is stored, or at once with an error."""
+        """Answers a SyncGroup request when the member's assignment is stored, or at once with an
+        error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

@@ -41,8 +41,8 @@ class GroupState(Enum):
 # This class has 32 methods, because Kafka's state machine has many events, and all events change
 # the same state.
 class Group:
-    """One group; only the coordinator uses it. `new_id` makes an unused member id that begins with
-    a given name.
+    """One group; only the coordinator uses it. new_id: a function that returns an unused member id,
+    which begins with the given name.
     """
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:

@@ -51,7 +51,7 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether the refusal of joins has been logged. (Joins are refused while consumers are
+    """Whether it has been logged that joins are refused. (They are refused while consumers are
     registered in ZooKeeper.)
     """
     empty_since_ms: int = 0
@@ -82,8 +82,8 @@ class HostedGroups:
         is_coordinator: Callable[[], bool],
     ) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call. is_coordinator: whether this broker coordinates the
-        cluster's groups at the time of the call.
+        this name at the time of the call. is_coordinator: a function that returns whether this
+        broker coordinates the cluster's groups at the time of the call.
         """
         self.is_coordinator = is_coordinator
         self.counts = GroupCounts()

@@ -38,7 +38,7 @@ _Answer = Callable[[], None]
 
 
 class Submit(Protocol):
-    """The type of ZooKeeperSession.submit."""
+    """The type of the method `submit` of ZooKeeperSession."""
 
     def __call__(
         self,
@@ -105,7 +105,7 @@ class JobQueue:
 
     @property
     def waiting(self) -> int:
-        """How many offsets wait for a job."""
+        """How many committed offsets wait for a job."""
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:

@@ -25,13 +25,13 @@ class RecordRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
-    """The generation and the members of a group. `empty_since_ms`: the wall-clock time since which
+    """The generation and the members of a group. empty_since_ms: the wall-clock time since which
     the group has had no members; 0 while it has members.
 
-    `omitted`: the number of members that were left out because the document would have been too
-    large. `ids_version`: the version that the children of the group's `ids` node had when the
-    broker saw that the node has no children. (Consumers that coordinate through ZooKeeper register
-    as children of this node.)
+    omitted: the number of members that were left out because the document would have been too
+    large. ids_version: the version that the children of the group's `ids` node had when the broker
+    saw that the node has no children. (Consumers that coordinate through ZooKeeper register as
+    children of this node.)
     """
 
     generation: int

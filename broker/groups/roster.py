@@ -19,7 +19,7 @@ class Roster:
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
         """The member ids that were given to clients that have not joined yet. Each value is the
-        deadline (monotonic s) by which the client must join with its id.
+        time (monotonic s) by which the client must join with its id.
         """
         self.unheard: set[str] = set()
         """The ids of the members that `restore` has added and that have not sent a request since

@@ -26,8 +26,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class HandOver:
-    """Hands over partitions of one broker. The caller must have locked the broker's log
-    directories."""
+    """Hands over partitions of one broker (prepares them for a move to another broker or
+    directory). The caller must have locked the broker's log directories."""
 
     def __init__(
         self,

@@ -131,7 +131,7 @@ def encode_id(value: uuid.UUID) -> str:
 
 
 def decode_id(text: str) -> uuid.UUID:
-    """The UUID in Kafka's spelling. Raises ValueError."""
+    """The UUID that `text` contains in the form in which Kafka writes it. Raises ValueError."""
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 

@@ -14,8 +14,8 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""Segments may use one of every `_SHARE` descriptors. The other descriptors are for connections of
-clients and for all other files."""
+"""Segments may use one in `_SHARE` of the descriptors that the process may open. The others are for
+connections of clients and for all other files."""
 
 
 class Holder(Protocol):
@@ -49,7 +49,7 @@ class OpenSegments:
             oldest.let_go()
 
     def closed(self, holder: Holder) -> None:
-        """Notes that a holder has no descriptor any more."""
+        """Notes that a holder no longer has an open descriptor."""
         self._holders.pop(holder, None)
 
 

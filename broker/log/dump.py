@@ -24,7 +24,7 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 @dataclass(frozen=True, slots=True)
 class DumpedBatch:
-    """A batch, its file and position, and whether its CRC is right."""
+    """A batch: its file, its position in the file, its header, and whether its CRC is right."""
 
     path: Path
     position: int

@@ -1,4 +1,4 @@
-"""The audit's command line: settings, stores and exit statuses, tested without a cluster."""
+"""Tests the audit's command line: settings, stores and exit statuses. The tests use no cluster."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
-    assert main([*base, "--topic", "dc1.logs"]) == 0  # as the report prints it
+    assert main([*base, "--topic", "dc1.logs"]) == 0  # the name as the report prints it
     assert main([*base, "--topic", "dc2.logs"]) == 1
     assert main([*base, "--topic", "other"]) == 1
     assert main([*base, "--since", "1970-01-01T00:00:00Z"]) == 0
@@ -284,7 +284,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 def test_a_job_may_run_when_all_before_a_time_is_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit complete` ends with status 0 if everything of the topic before the given time is
+    """`audit complete` ends with status 0 if all buckets of the topic before the given time are
     complete. Its output names the tiers whose counts were compared."""
     _store(tmp_path)
     _heard(tmp_path, SEALED_MS)

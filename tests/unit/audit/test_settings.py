@@ -104,8 +104,8 @@ def test_what_cannot_work_is_refused(override: str, words: str) -> None:
 
 
 def test_exemptions_leave_two_tiers_to_compare() -> None:
-    """Exemptions must leave at least two tiers to compare. Otherwise the agent's counts alone would
-    make a topic complete."""
+    """Settings that exempt topics from tiers must leave at least two tiers to compare. Otherwise
+    the agent's counts alone would make a topic complete."""
     given = [*AUDIT, "tiers=agent,mirror,hdfs", "exempt.mirror=a.b", "exempt.hdfs=a.b"]
     with pytest.raises(ConfigurationRefused, match=r"exempt\.mirror, exempt\.hdfs: .*two"):
         settings.load(AuditSettings, None, given)

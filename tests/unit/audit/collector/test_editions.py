@@ -1,5 +1,5 @@
-"""The dashboard makes its answers from editions. An edition contains what the collector knew after
-one step of judging."""
+"""Tests the editions from which the dashboard makes its answers. An edition contains what the
+collector knew after one step of judging."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
     """A restart of the collector adds no rows to the history. If a count of a bucket changes after
-    a restart, the row's cause names only the tier and the number of its records."""
+    a restart, the cause in the new row names only the tier and the number of its records."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -201,7 +201,7 @@ def test_nothing_is_noted_before_everything_was_judged(site: Site) -> None:
 
 
 def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
-    """A bucket whose only verdict so far is `open` has no row."""
+    """A bucket whose only verdict so far is `open` has no row in the history."""
     site.bucket += 100 * SIZE
     site.count(AGENT, 5)
     site.step()

@@ -1,5 +1,5 @@
-"""The collector judges only buckets whose evidence has changed, in steps of bounded length. The
-verdicts are the same as if the collector judged everything at once."""
+"""Tests the judge of the collector. It judges only buckets whose evidence has changed, in steps of
+bounded length. The verdicts are the same as if it judged everything at once."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ NOW = START + 9 * SIZE
 
 
 class World:
-    """A topic with rejects in some buckets. opened: how many clients were made."""
+    """A topic with rejects in some buckets. opened: how many clients the thread has opened to read
+    examples."""
 
     def __init__(self, topic: RejectedTopic) -> None:
         self.topic = topic

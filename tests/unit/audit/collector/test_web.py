@@ -175,7 +175,7 @@ def test_before_the_first_message_the_pages_say_so() -> None:
 
 
 def test_every_view_is_there_as_json() -> None:
-    """Every page of the dashboard also exists as JSON with the same content, for programs."""
+    """Every page of the dashboard also exists as JSON with the same content."""
     ledger = _ledger(records=3)
     overview = json.loads(_get(ledger, "/index.json")[2])
     assert overview["by_verdict"]["incomplete"] == 1

@@ -1,5 +1,5 @@
-"""The counter decodes runs of consecutive batches together. The tests compare the result with that
-of a simple reader, which reads one batch after the other."""
+"""Tests that the counter may decode several consecutive batches (a run) together: the result is
+that of a simple reader, which reads one batch after the other."""
 
 from __future__ import annotations
 

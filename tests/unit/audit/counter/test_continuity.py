@@ -41,15 +41,16 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """If the batch just before the position has another CRC or leader epoch than the counted batch,
-    the log has diverged: it lacks records that the counter has counted."""
+    """If the batch just before the counter's position has another CRC or leader epoch than the
+    batch that the counter has counted there, the log has diverged: it lacks records that the
+    counter has counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """If a batch begins below the position and ends above it, the log has diverged, because the
-    position was the end of a batch when the counter counted it."""
+    """If a batch begins below the counter's position and ends above it, the log has diverged,
+    because the last batch that the counter has counted ended exactly at the position."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 

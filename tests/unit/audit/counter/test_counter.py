@@ -1,4 +1,4 @@
-"""The audit's counter. The tests use a cluster in memory and a real database."""
+"""Tests the audit's counter. The tests use a cluster in memory and a real database."""
 
 from __future__ import annotations
 
@@ -399,8 +399,9 @@ def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
 
 
 def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
-    """The broker tier counts the records that were produced to its cluster. The mirror tier counts
-    the records that were mirrored to its cluster, under the source cluster's name."""
+    """A counter of the tier broker counts the records that were produced to its cluster. A counter
+    of the tier mirror counts the records that were mirrored to its cluster, under the source
+    cluster's name."""
     found = {}
     for tier in ("broker", "mirror"):
         folder = tmp_path / tier
@@ -440,8 +441,8 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
 
 def test_a_changed_bucket_size_is_refused(site: Site) -> None:
     """If the bucket size in the settings changes, the counter refuses to start until an operator
-    begins a new epoch, which counts everything again. Counts with two bucket sizes would never
-    become complete."""
+    begins a new epoch, which counts everything again. Otherwise buckets of two sizes would overlap,
+    and would never become complete."""
     site.state.settle_bucket(60_000)
     site.state.settle_bucket(60_000)
     with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):

@@ -121,7 +121,7 @@ def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> N
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
-    """Other log shippers send batches without origins. The records of these batches are counted by
+    """The records of a batch without any origin, as other log shippers send it, are counted by
     their offsets."""
     found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
     assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])

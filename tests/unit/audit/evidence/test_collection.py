@@ -138,8 +138,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 class Ending:
-    """A shutdown that counts as requested when `is_over` returns true. Instead of waiting, it calls
-    `meanwhile`."""
+    """Stands for the request to end the program. The request has come when `is_over` returns true.
+    Instead of waiting for it, this object calls `meanwhile`."""
 
     def __init__(self, is_over: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
         self._is_over, self._meanwhile = is_over, meanwhile

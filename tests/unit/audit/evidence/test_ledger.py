@@ -129,8 +129,9 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger (in SQLite) and the fold (in memory) recognize the same files by birth time, first
-    bytes and predecessor. The order and the number of the files' announcements do not matter."""
+    """By birth time, first bytes and predecessor, the ledger (in SQLite) and the fold (in memory)
+    recognize that announcements are about the same file. Both find the same files, whatever the
+    order and the number of the announcements."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)

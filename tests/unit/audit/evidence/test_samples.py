@@ -1,5 +1,5 @@
-"""Messages about samples, and about comparisons of samples with rows: how they are decoded, and
-which evidence the audit keeps from them."""
+"""Tests messages about samples, and about comparisons of samples with rows: how they are decoded,
+and which evidence the audit keeps from them."""
 
 from __future__ import annotations
 

@@ -269,7 +269,8 @@ def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
 
 
 def parsed(line: str) -> argparse.Namespace | None:
-    """The arguments of a command, as its program reads them; None for other programs."""
+    """Returns the arguments of a printed command, parsed as `skidway` parses them; None if the line
+    runs another program."""
     words = shlex.split(line)
     if words[0] != "skidway" or words[1].startswith("-"):
         return None

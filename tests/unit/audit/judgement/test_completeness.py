@@ -355,7 +355,7 @@ def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones
     ("since", "words"), [(END, "earlier than --until"), (END - 10_081 * SIZE, "10,080 buckets")]
 )
 def test_spans_that_make_no_sense_are_refused(since: int, words: str) -> None:
-    """The audit refuses a question about a span that is empty, or that has more buckets than a week
-    has minutes. The error is one sentence."""
+    """The audit refuses a question about a span that is empty, or that has more than 10,080 buckets
+    (the minutes of a week). The error is one sentence."""
     with pytest.raises(UsageError, match=words):
         asked(day(), about=question(since))

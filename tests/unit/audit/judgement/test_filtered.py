@@ -87,8 +87,8 @@ def test_the_ledger_keeps_what_was_left_out_once() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_with_filtered_records_is_complete() -> None:
-    """Filtered records need not arrive anywhere: only the counts of the other records must be
-    equal. Reports show filtered records by rule beside every verdict."""
+    """A bucket with filtered records is complete if the tiers have equal counts of its other
+    records. Reports show filtered records by rule beside every verdict."""
     evidence = ledger(some(DEBUG, HEALTH)).evidence()
     found = judged(evidence, POLICY, NOW)
     (topic,) = found.topics

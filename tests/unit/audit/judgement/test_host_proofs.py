@@ -78,8 +78,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """The messages about five lines of the host app1. The agent's seal is for a time after the end
-    of the lines' bucket, and the broker's counter has counted the lines."""
+    """The messages that prove the host app1. Its agent has counted five lines, and sealed a time
+    after the end of the lines' bucket, and the broker's counter has counted the lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 

@@ -139,7 +139,7 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount of an output found differences, the report becomes good again only when a later
+    """If a recount of an output found differences, `report` ends with status 1 until a later
     recount of this output finds no difference."""
     found = said()
 

@@ -56,8 +56,8 @@ from support.promises import promise
 
 
 def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
-    """If all tiers have equal counts for a bucket and there is a seal, the bucket is complete, and
-    the verdict has no reasons."""
+    """If all tiers have equal counts for a bucket and the agent has sealed it, the bucket is
+    complete, and the verdict has no reasons."""
     found = verdict(good())
     assert (found.status, found.reasons, found.due) == (Status.COMPLETE, (), True)
     assert found.count(Tier.HDFS) == 5

@@ -1,6 +1,6 @@
-"""The audit topic may have messages of a newer version. A program that does not know the schema of
-these messages does not ignore them: until they are read, no bucket is complete. The messages are
-read as soon as a version runs that knows the schema."""
+"""Tests messages of a newer version on the audit topic. A program that does not know their schema
+does not ignore them: until they are decoded, no bucket is complete. They are decoded as soon as a
+version runs that knows the schema."""
 
 from __future__ import annotations
 

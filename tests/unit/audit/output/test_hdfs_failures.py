@@ -90,7 +90,7 @@ def test_each_failure_is_one_sentence(
 
 
 class Unclear(SkidwayError):
-    """An error after which it is unknown whether HDFS has made the requested change."""
+    """Raised if it is unknown whether HDFS has made the requested change."""
 
 
 def test_an_outcome_may_be_unclear() -> None:

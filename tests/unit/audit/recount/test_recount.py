@@ -910,8 +910,8 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """If the manifests are gone but rows are left, the recount reports the missing manifests and
-    the file of rows as faults."""
+    """If the manifests of a topic are gone but a file of rows is left, the recount reports the
+    missing manifests and this file as faults."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()

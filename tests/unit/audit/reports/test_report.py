@@ -129,8 +129,9 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """If a time is not a date of the calendar, the report shows it in milliseconds. Producers that
-    are not Skidway's agents may send any number as a time."""
+    """If a time is too large or too small for a date of the calendar, the report shows it as a
+    number of milliseconds. Producers that are not Skidway's agents may send any number as a time.
+    """
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"
 

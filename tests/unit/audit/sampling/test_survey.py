@@ -71,8 +71,8 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Loads rows with these messages, one for each sampled line. Returns the path of the rows'
-    file."""
+    """Makes a file of rows in the output, one for each sampled line. texts: the values of the rows'
+    field `message`. Returns the file's path."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path

@@ -287,7 +287,7 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
     """A retirement applies only to an output with exactly the given folder names, or to the tier or
-    cluster that it names. Everything else stays active."""
+    cluster that it names. All other places stay active."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
@@ -438,8 +438,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
     """A message on the audit topic can retire a place (a tier of one cluster, or an output), as the
-    setting can. The place stays retired until the retirement is revoked. It does not matter which
-    span of time the audit judges."""
+    setting `retired.places` can. The place stays retired until the retirement is revoked. It does
+    not matter which span of time the audit judges."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE

@@ -70,8 +70,8 @@ def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
 
 
 def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
-    """If a row has the text, the search finds the line even if its record has expired in every
-    cluster."""
+    """If a row contains the text, the search finds the row's line even if its record has expired in
+    every cluster."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]

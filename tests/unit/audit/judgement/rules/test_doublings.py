@@ -1,6 +1,5 @@
-"""Lines that two agents of the same host may both have delivered, for example because the agent's
-state was deleted. The tests check which buckets are in doubt because of these lines, and which
-buckets are not in doubt."""
+"""Tests which buckets are in doubt because two agents of the same host may both have delivered
+lines, for example because the agent's state was deleted."""
 
 from __future__ import annotations
 
@@ -53,8 +52,8 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta (a message with counts) that counts lines of one bucket and was sent during this
-    bucket."""
+    """A delta (a message with counts) that counts lines of one bucket, and that was sent before the
+    end of this bucket."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -77,9 +76,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """The verdict on one agent's part of a bucket, after the messages `said`, and if the broker
-    tier has counted everything that the agents counted. Checks that the fold (the evidence in
-    memory) and the ledger (the evidence in SQLite) give the same verdict."""
+    """The verdict on one agent's part of a bucket, after the messages `said`, if the broker tier
+    has counted everything that the agents counted. Checks that the fold (the evidence in memory)
+    and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
