@@ -1,5 +1,5 @@
-"""Tests the files and examples in docs/audit.md. They read the settings files that the page shows,
-and run the page's examples with a clock that shows the time given in the page."""
+"""Tests the files and examples in docs/audit.md. The tests read the settings files that the page
+shows, and run the page's examples with a clock that shows the time given in the page."""
 
 from __future__ import annotations
 

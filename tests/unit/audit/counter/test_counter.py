@@ -494,8 +494,8 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """The counter makes a heartbeat each time when `heartbeat.interval.ms` has passed. The
-    heartbeat contains the number of the counter's last message."""
+    """The counter makes a heartbeat each time `heartbeat.interval.ms` has passed. The heartbeat
+    contains the number of the counter's last message."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()

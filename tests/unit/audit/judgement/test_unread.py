@@ -132,9 +132,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a version that knows the schema runs, it reads each partition again from the first
-    message with this schema that the older version could not read. No message is lost, and a
-    message that is read twice counts once."""
+    """When a version that knows the schema runs, it reads each partition again from an offset
+    before which no message with this schema was left undecoded. No message is lost, and a message
+    that is read twice counts once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})

@@ -79,8 +79,7 @@ def load(world: LineWorld, *texts: str) -> Path:
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """For each sampled line, the position of its first byte, and a text of the same length, which
-    the file on the host gets in the line's place."""
+    """For each sampled line, the position of its first byte, and some text of the same length."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 

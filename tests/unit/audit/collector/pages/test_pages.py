@@ -327,9 +327,10 @@ def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> Non
 
 @in_state("incidents")
 def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
-    """In the grid of topics and times, the cell of an hour or a day shows the gravest verdict of
-    its buckets that are due. Columns in which no topic has a bucket are left out, and the next
-    column says how long this gap is."""
+    """In the grid of topics and times, the cell of an hour or a day shows the gravest verdict among
+    its overdue buckets (which should be complete by now, but are neither complete nor accepted).
+    Columns in which no topic has a bucket are left out, and the next column says how long this gap
+    is."""
     hours = _json(site, "/index.json?by=hour")["grid"]
     newest = {x["topic"]: x["verdict"] for x in hours if x["start_ms"] == 1_769_850_000_000}
     assert newest == {

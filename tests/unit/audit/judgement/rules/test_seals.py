@@ -170,8 +170,8 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
     """A topic was deleted and created again, and an agent has counted only rejected lines of the
-    new topic. This, too, shows that the agent sends to the new topic. So its last word (final seal)
-    on the old topic is not valid for the new topic."""
+    new topic. Even this shows that the agent sends to the new topic. So the agent's last word
+    (final seal) on the old topic is not valid for the new one."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)
