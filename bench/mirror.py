@@ -41,10 +41,10 @@ SOURCE, TARGET = "dc1", "offline"
 class Figures:
     """The figures of one round of one side.
 
-    messages_a_second: The number of messages that were copied per second. mirror_mb_a_cpu_second:
-    The megabytes for each CPU second of the process that mirrors. whole_mb_a_cpu_second: The
-    megabytes for each CPU second of all processes that mirror or write. resident_mb: The resident
-    memory of all these processes.
+    messages_a_second: The number of messages that were copied per second.
+    mirror_mb_a_cpu_second: The megabytes for each CPU second of the process that mirrors.
+    whole_mb_a_cpu_second: The megabytes for each CPU second of all processes that mirror or write.
+    resident_mb: The resident memory of all these processes.
     """
 
     messages_a_second: float

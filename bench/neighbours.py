@@ -6,8 +6,8 @@ from the time at which each record was due. The ratio is Skidway's latency divid
 Kafka's, so a ratio below 1 means that Skidway is faster. There are three kinds of runs: without
 neighbours, beside 20 connections that flood the broker with Metadata requests, and beside 20 stock
 librdkafka producers that send each message in a separate request. The table also shows how many
-requests of the neighbours are answered, because a broker could serve the client fast by serving the
-neighbours hardly at all.
+requests of the neighbours are answered, because a broker could serve the client fast by letting the
+neighbours wait.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ PATIENCE_S = 60.0
 BLOCK = 500
 """The number of Metadata requests that one call sends."""
 ACKS_AT = 2
-"""The position of the acks field in the body of a Produce request. Before it is only the
-transactional id, which is null."""
+"""The position of the acks field in the body of a Produce request. It follows the transactional id,
+which is null."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,

@@ -1,9 +1,9 @@
 """A run: successive Produce requests on one connection that differ only in their correlation ids
 and records. Their batches are appended one by one, and the requests are answered together.
 
-A run lasts for one turn of the loop at most, and ends at the first request that differs in more. A
-connection sends its answers in the order of its requests; the answers of a run are sent as one
-piece, at the end of the turn. With acks=all, the batches of a run are flushed together, and the
+A run lasts for one turn of the loop at most, and ends at the first request that differs in anything
+else. A connection sends its answers in the order of its requests; the answers of a run are sent as
+one piece, at the end of the turn. With acks=all, the batches of a run are flushed together, and the
 answers are sent when the high watermark has passed all these batches.
 
 Some requests do not join a run, but are handled by the general path in

@@ -36,10 +36,12 @@ _log = log.get(__name__)
 class Fate(Enum):
     """What is done with a group.
 
-    KEPT: nothing is done. MARKED: the group's record is changed, so that it says that the group is
-    empty. WOKEN: the group is read into memory, so that members that send nothing are removed after
-    their timeout. SHORTENED: some of the group's offsets are deleted. DELETED: the group is deleted
-    with all its offsets.
+    KEPT: nothing is done.
+    MARKED: the group's record is changed, so that it says that the group is empty.
+    WOKEN: the group is read into memory, so that members that send nothing are removed after their
+    timeout.
+    SHORTENED: some of the group's offsets are deleted.
+    DELETED: the group is deleted with all its offsets.
     """
 
     KEPT = "kept"
