@@ -98,15 +98,15 @@ class CounterSettings:
 
     @property
     def producer_name(self) -> str:
-        """The producer's name in the counter's messages; the messages of each producer are
-        numbered."""
+        """The name under which the counter numbers its messages: the producer's name in the
+        messages."""
         return self.producer or f"{self.tier}-{self.cluster}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
     """The settings of `skidway audit run` (the collector): the clusters whose audit topics the
-    collector reads, what it expects of these clusters, and the address at which it serves its
+    collector reads, the tiers and hosts that must report, and the address at which it serves its
     pages."""
 
     bootstrap_servers: str = setting(

@@ -1,5 +1,5 @@
-"""Benchmarks of Skidway and of comparable systems (its peers). In one run, Skidway and its peers
-take turns.
+"""Benchmarks of Skidway and of comparable systems (its peers). The runs of Skidway and of its peers
+alternate.
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
 
@@ -7,13 +7,14 @@ These are the modules. The text after the colon names the benchmark's peers:
 
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes
-    measure       runs the sides in turn; medians and ratios; CSV and Markdown
+    measure       runs the compared systems in turn; medians and ratios; CSV and Markdown
     plots         SVG: bars of medians, lines over a run
     scale         full size, or a trial that only shows that a benchmark runs
     sites         starts Skidway's broker and Apache Kafka for a benchmark, and stops them after it
-    debian        installs packages of peers without starting their services
+    debian        installs Debian packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
-    produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
+    produce       librdkafka sends messages of 200 bytes, in batches of 1 and of 50, with acks 0 and
+                  1: Apache Kafka 4.1
     consume       reads 200-byte messages with confluent-kafka, with kcat and with Skidway's
                   fetcher, which returns columns: Apache Kafka 4.1
     shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
@@ -32,8 +33,8 @@ These are the modules. The text after the colon names the benchmark's peers:
     agent         lines of several kinds from a file into a broker: rsyslog (agent_lines: the files;
                   rsyslog: the peer)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
-    tools         each system's own producer, the Java consumer on both brokers, a read from a cold
-                  page cache: Apache Kafka 4.1
+    tools         each system's own producer, Kafka's Java consumer on both brokers, a read of
+                  records that are not in the page cache: Apache Kafka 4.1
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loading       what the benchmarks of the loader share: sites, topics, and programs that load
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro

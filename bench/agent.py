@@ -4,13 +4,14 @@ Both read the same file and write to one partition of the same Skidway broker, w
 acknowledgements. Each case has a different kind of lines. The agent parses them; rsyslog also
 parses them if it can, and otherwise sends them unparsed.
 
-A program first reads a file of two records. The CPU time until the first of these records has
-arrived counts as the program's start. Then the benchmark puts the file of all records into the
-directory that the program watches. The rate is the number of these records divided by the program's
-CPU time after its start. (If records have several lines, rsyslog sends a file's last record only
-when another record follows. So a run ends when all records except the last two have arrived.) The
-agent also does the rest of its usual work: it stores what it is about to send (its intents) and
-which records were acknowledged (its checkpoints), and sends the counts for the audit.
+In each run, the agent or rsyslog first reads a file of two records. The CPU time until the first of
+these records has arrived counts as the start of the program. Then the benchmark puts the large file
+into the directory that the program watches. The rate is the number of this file's records divided
+by the program's CPU time after its start. (If records have several lines, rsyslog sends a file's
+last record only when another record follows. So a run ends when all records except the last two
+have arrived.) The agent also does the rest of its usual work: it stores what it is about to send
+(its intents) and which records were acknowledged (its checkpoints), and sends the counts for the
+audit.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Case:
     line: makes one record of the file. end: the bytes that follow each record. source: settings of
     the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; the constant
     JSON if the lines are JSON; empty if rsyslog does not parse the lines. start: the regular
-    expression by which rsyslog recognizes the first line of a record. share: the number of records,
-    as a fraction of RECORDS.
+    expression by which rsyslog recognizes the first line of a record that has several lines. share:
+    the number of records, as a fraction of RECORDS.
     """
 
     line: Line
@@ -135,7 +136,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the measurement of a case uses: a folder, a broker and a registry."""
+    """What the runs of one case use: a folder, a broker and a registry."""
 
     folder: Path
     address: str
@@ -152,7 +153,7 @@ class Site:
         (self.folder / "members.avsc").write_text(json.dumps(schema))
 
     def agent(self) -> Run:
-        """Measures one run of `skidway agent run` with a new state directory."""
+        """Runs `skidway agent run` with a new state directory, and returns what was measured."""
         with self._directory("skidway") as (work, topic):
             source = {"topic": topic, "paths": [f"{work}/logs/*.log"], **self.case.source}
             if source.get("parser") == {"type": "json"}:
@@ -174,7 +175,7 @@ class Site:
                 program.stop()
 
     def rsyslog(self) -> Run:
-        """Measures rsyslog."""
+        """Runs rsyslog, and returns what was measured."""
         with self._directory("rsyslog") as (work, topic):
             rule, parsing = self.case.rule, rsyslog.UNPARSED
             if rule:
@@ -195,8 +196,8 @@ class Site:
 
     @contextlib.contextmanager
     def _directory(self, who: str) -> Iterator[tuple[Path, str]]:
-        """Makes a topic, and a directory in which `logs` has a file of two records. Yields the
-        directory and the topic's name. Deletes the directory at the end of the block."""
+        """Makes a topic, and a directory whose subdirectory `logs` has a file of two records.
+        Yields the directory and the topic's name. Deletes the directory at the end of the block."""
         topic = f"bench-{who}-{time.time_ns()}"
         create(self.address, topic)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=f"{who}-") as name:

@@ -1,5 +1,6 @@
-"""Writes the log files of the benchmark `agent`. Each function, except `write`, makes one line
-(`trace`: one record) from a number. It returns the line without the line end.
+"""Writes the log files of the benchmark `agent`. Each function, except `write`, makes one line from
+a number, and returns it without the line terminator. (`trace` makes one record, which may have
+several lines.)
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from pathlib import Path
 Line = Callable[[int], str]
 
 TRACED = 10
-"""Every TRACED-th record of `trace` is a stack trace."""
+"""Every TRACED-th record of `trace` has a stack trace."""
 
 
 def hdfs(number: int, size: int = 143) -> str:
-    """A line like HDFS's own, with `size` characters."""
+    """A line with `size` characters in the format of the logs of HDFS."""
     head = (
         f"081109 {number % 240000:06d} {number % 977} INFO dfs.DataNode$PacketResponder: Received "
         f"block blk_{number * 7919} of size 67108864 from /10.251.{number % 256}."
@@ -24,7 +25,7 @@ def hdfs(number: int, size: int = 143) -> str:
 
 
 def long(number: int) -> str:
-    """A line of 1,023 characters."""
+    """A line of 1,023 characters in the format of HDFS."""
     return hdfs(number, 1_023)
 
 
@@ -54,7 +55,8 @@ def values(number: int) -> str:
 
 
 def trace(number: int) -> str:
-    """A line of HDFS. Every TRACED-th line is followed by five lines of a Java stack trace."""
+    """A line in the format of HDFS. Every TRACED-th one is followed by five lines of a Java stack
+    trace."""
     line = hdfs(number)
     if number % TRACED:
         return line
@@ -63,14 +65,14 @@ def trace(number: int) -> str:
 
 
 def contained(number: int) -> str:
-    """A line of HDFS in the format of Kubernetes' container runtimes (CRI)."""
+    """A line of HDFS, as the container runtimes of Kubernetes (CRI) write it into their logs."""
     return f"2008-11-09T20:{number // 60 % 60:02d}:{number % 60:02d}.000000000Z stdout F " + hdfs(
         number, 103
     )
 
 
 def card(number: int) -> str:
-    """A line of HDFS. One of ten lines contains the number of a credit card."""
+    """A line in the format of HDFS. One in ten contains the number of a credit card."""
     line = hdfs(number)
     return line if number % 10 else line[:-20] + " 4111 1111 1111 1111"
 

@@ -1,8 +1,8 @@
 """Measures what the audit's collector costs for fleets of several sizes. There is no peer.
 
 The senders of audit messages are simulated (audit_fleet). The collector's parts (ledger, judge and
-dashboard) are the real ones (audit_load). All senders send at the default rates. In each second,
-every host writes lines of every topic. Times are CPU times.
+dashboard) are the collector's own code (see audit_load). All senders send at the default rates. In
+each second, every host writes lines of every topic. Times are CPU times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from bench.scale import scaled
 
 
 class Size(NamedTuple):
-    """The size of a fleet. faulty: how many of 10,000 hosts have each kind of fault."""
+    """The size of a fleet. faulty: how many of 10,000 hosts have each kind of fault (see
+    audit_fleet)."""
 
     hosts: int
     topics: int
@@ -44,8 +45,8 @@ SIZES = scaled(
     [Size(4, 2, 4)],
 )
 REBUILT_MINUTES = scaled(2, 1)
-"""The time that a collector needs to rebuild its store is measured with the messages of this many
-minutes. The first of these minutes does not count."""
+"""The benchmark measures how long a collector needs to rebuild its store from the messages of this
+many minutes. The first of these minutes is left out of the measurement."""
 
 FIGURES = (
     ("taking", "taking the messages of a minute", "s"),
@@ -73,7 +74,7 @@ main(sys.argv[1:])
 
 
 def run() -> SidesTable:
-    """Measures fleets of each size, each in a process of its own. Returns the table of results."""
+    """Measures a fleet of each size in a separate process. Returns the table of results."""
     names = [each.name for each in SIZES]
     table = SidesTable("audit: a collector; hosts x topics", tuple(names))
     found = [_figures(each) | _rebuilt(each) for each in SIZES]

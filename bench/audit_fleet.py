@@ -3,10 +3,9 @@ and mirror, and a loader. Each sends its messages at the default rate.
 
     python -m bench.audit_fleet HOSTS TOPICS FAULTY
 
-The program writes the encoded messages to its standard output, one second after the other, until
-nobody reads the messages any more (`seconds_of` reads them). The program runs in a process of its
-own, beside the collector's process. So the figures of the collector do not include the simulation's
-time and memory.
+The program writes the encoded messages to its standard output, those of one simulated second after
+the other, until the reader (`seconds_of`) closes the pipe. It runs in another process than the
+collector, so the collector's figures do not include the simulation's time and memory.
 
 In each second, every host writes lines of every topic. Of each 10,000 hosts, FAULTY hosts fall
 silent, FAULTY hosts begin late, and FAULTY hosts have records that the broker's counter does not
@@ -77,7 +76,8 @@ class Second(NamedTuple):
 
 
 def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
-    """Reads from the pipe what the program wrote. Yields the messages second by second."""
+    """Reads the messages that this program writes into the pipe, and yields them second by
+    second."""
     while head := pipe.read(_HEAD.itemsize):
         count, counts = np.frombuffer(head, _HEAD)[0].tolist()
         lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
@@ -88,9 +88,9 @@ def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
 
 @dataclass(slots=True)
 class _Teller:
-    """The state of one sender. last: the number of its last delta. previous: for each pair of a
-    bucket and a part of the sender's counts, the number of the last delta that counted lines of the
-    pair."""
+    """The state of one sender. last: the number of its last delta. previous: the number of the last
+    delta that counted lines of a bucket; the key is the bucket and the part of the fleet that the
+    delta counts."""
 
     sender: Sender
     last: int = 0
@@ -141,8 +141,9 @@ class Fleet:
         return START_MS + self.second * SECOND_MS
 
     def pass_second(self) -> Iterator[Message]:
-        """Lets a second pass. Yields the messages that all senders send in this second. The agents'
-        messages are spread evenly over the seconds of the agents' intervals."""
+        """Lets a second pass. Yields the messages that all senders send in this second. Different
+        agents send in different seconds of their interval, so that each second has about as many
+        messages."""
         self.second += 1
         running, before = self._running(self.second), self._running(self.second - 1)
         begins = running if self.second == 1 else running & ~before
@@ -235,8 +236,8 @@ class Fleet:
 
 
 def _drawn(agents: Int64s, topics: Int64s, bucket: int) -> Int64s:
-    """Numbers that look random. They depend only on the arguments, so all tiers get the same
-    numbers."""
+    """Numbers that look random, one for each agent and topic. They depend only on the arguments, so
+    all tiers get the same numbers."""
     places = agents + topics * 0x5851F42D4C957F2D + bucket
     return mixed(places.view(np.uint64)).view(np.int64)
 
@@ -254,13 +255,13 @@ def _kind(host: int, faulty: int) -> int:
 
 
 def default_s(settings: type[Any], key: str) -> int:
-    """The default of an interval in whole seconds, at least one."""
+    """The default value of the setting `key`, an interval, in whole seconds; at least one."""
     (found,) = (x.default for x in documented(settings) if x.key == key)
     return max(int(found) // SECOND_MS, 1)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Writes the messages second by second."""
+    """Writes the messages to the standard output, second by second."""
     hosts, topics, faulty = map(int, arguments)
     fleet = Fleet(hosts, topics, faulty)
     try:
@@ -273,7 +274,7 @@ def main(arguments: Sequence[str]) -> None:
             head = np.array([(len(values), counts)], _HEAD)
             sys.stdout.buffer.write(b"".join((head.tobytes(), lengths.tobytes(), *values)))
     except BrokenPipeError:
-        sys.stderr.close()  # the collector has seen enough
+        sys.stderr.close()  # the reader has closed the pipe
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@ process of its own.
 
     python -m bench.audit_load HOSTS TOPICS MINUTES [FAULTY] [rebuild]
 
-The program prints a line of JSON with the figures. The ledger, the judge and the dashboard are the
-real ones; encoded messages come from another process (`audit_fleet`), through a pipe. The clock is
-simulated. Messages arrive in the second in which they are sent. The ledger takes (stores) messages,
-and the judge works, as often as in the real collector. Times are CPU times of this process. FAULTY:
-how many of 10,000 hosts have each kind of fault. rebuild: the ledger only takes the messages, as
-fast as it can, like a collector that reads the audit topics into an empty store.
+The program prints its figures as a line of JSON. The ledger, the judge and the dashboard are the
+collector's own code; encoded messages come from another process (`audit_fleet`), through a pipe.
+The clock is simulated. Messages arrive in the second in which they are sent. The ledger stores
+messages, and the judge judges buckets, as often as in a collector with default settings. Times are
+CPU times of this process. FAULTY: how many of 10,000 hosts have each kind of fault. rebuild: the
+ledger only stores the messages, as fast as it can, like a collector that reads the audit topics
+into an empty store.
 """
 
 from __future__ import annotations
@@ -77,20 +78,20 @@ SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
 
 RECENT = ("numbers", "seals")
-"""These tables have the digests and seals of each message. Two days later, only one seal of 64
-messages is left."""
+"""The tables of the store that have the digests and seals of each message. After two days, the
+collector keeps only one of them: the last seal of each 64 messages."""
 
 KEPT_SEAL_BYTES = 43
-"""What that seal takes in the store, with its key."""
+"""How many bytes such a seal takes in the store, with its key."""
 
 ASKED = 3
 SLOW_S = 2.0
-"""The bench asks for each page ASKED times and reports the median. It asks only once for a page
-that takes longer than SLOW_S seconds."""
+"""The benchmark requests each page ASKED times and reports the median time. It requests a page only
+once if the first request takes longer than SLOW_S seconds."""
 
 
 class Time:
-    """A clock: its wall time is simulated, and its monotonic time is the CPU time of this
+    """A clock whose wall time is simulated, and whose monotonic time is the CPU time of this
     process."""
 
     def __init__(self) -> None:
@@ -104,8 +105,7 @@ class Time:
 
 
 class Store:
-    """The ledger, the messages that the ledger has not stored yet, and the CPU time that the ledger
-    needs."""
+    """The ledger, and the messages that the ledger has not stored yet."""
 
     def __init__(self, folder: Path, clock: Time, *, is_live: bool) -> None:
         self.path = folder / DATABASE
@@ -141,7 +141,7 @@ class Store:
 
     def sizes_mb(self) -> dict[str, float]:
         """The size of each table with its indexes. Does not include the database's write-ahead log,
-        because this log does not grow."""
+        because the size of this log is bounded."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = connection.execute(
@@ -152,7 +152,7 @@ class Store:
 
 
 class Collector:
-    """The parts of a collector, and the CPU time that these parts need."""
+    """The parts of a collector. The object measures the CPU time that they need."""
 
     def __init__(self, folder: Path) -> None:
         self._clock = Time()
@@ -169,12 +169,12 @@ class Collector:
         self.counts = 0
         self.judging: list[float] = []
         self.delays: dict[int, float] = {}
-        """For each bucket, the seconds from the moment at which its verdict was due until the
-        verdict."""
+        """For each bucket, the seconds from the time at which it was due until the judge judged
+        it."""
 
     def pass_second(self, said: Second) -> None:
-        """Lets the messages of the next second arrive. If it is time, the ledger takes the messages
-        and the judge judges the buckets."""
+        """Lets the messages of the next second arrive. If the time for it has come, the ledger
+        stores the waiting messages and the judge judges the buckets."""
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts
@@ -187,7 +187,8 @@ class Collector:
             self.judge_buckets()
 
     def judge_buckets(self) -> None:
-        """Judges, and packs the buckets that were found balanced."""
+        """Judges buckets, and then stores those that were found balanced (all tiers have equal
+        counts) in a smaller form."""
         began = time.process_time()
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
@@ -203,16 +204,17 @@ class Collector:
                 self.delays.setdefault(bucket, delay)
 
     def longest_delay(self) -> float:
-        """The longest delay of a verdict. For a bucket that has no verdict yet, counts the time
-        until now."""
+        """The longest delay (s) between the time at which a bucket was due and its judgement. For a
+        bucket that was not judged yet, counts the time until now."""
         now_ms, due_after_ms = self._clock.now_ms, MINUTE_MS + self._policy.lateness_ms
         due = range(START_MS, now_ms - due_after_ms + 1, MINUTE_MS)
         waiting = ((now_ms - x - due_after_ms) / 1000 for x in due if x not in self.delays)
         return max([*self.delays.values(), *waiting], default=0.0)
 
     def pages(self) -> Iterator[tuple[str, float]]:
-        """The CPU time of each page, in ms. Before each request, a new edition of the dashboard's
-        data is published, so no page comes from a cache."""
+        """Yields the name of each page, and the CPU time (ms) of a request for it. Before each
+        request, a new edition of the dashboard's data is published, so no page comes from a cache.
+        """
         for name, url in PAGES.items():
             found = []
             for _ in range(ASKED):
@@ -246,10 +248,12 @@ class Collector:
 
 def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
     """Runs the simulation and returns its figures. CPU times and the growth of the store are means
-    for a minute. The first minute is left out, unless it is the only one. The growth of the store
-    is measured only after STEADY_MINUTES, if the simulation is longer: from then on, in each minute
-    a bucket of each topic begins, and an older bucket becomes due and is packed. Before each of the
-    two measurements, all buckets that are due are judged."""
+    for a minute. The first minute is left out, unless it is the only one.
+
+    The growth of the store is measured only after STEADY_MINUTES, if the simulation is longer. From
+    then on, in each minute a bucket of each topic begins, and an older one becomes due and is
+    stored in a smaller form (packed). Before the size of the store is measured at the beginning and
+    at the end, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         for _ in range(60 if minutes > 1 else 0):
@@ -288,9 +292,9 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
 
 
 def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """The CPU time that an empty ledger needs for the messages of a day. Measures with the messages
-    of `minutes` minutes, and scales the result to a day. The first minute, in which all agents
-    announce their files, does not count."""
+    """The CPU time that an empty ledger needs to store the messages of a day. Measures it with the
+    messages of `minutes` minutes, and scales the result to a day. Leaves out the first minute, in
+    which all agents announce their files."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         clock = Time()
         store = Store(folder, clock, is_live=False)
@@ -315,7 +319,8 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
-    """The messages of the simulated hosts, from a process of their own."""
+    """Runs the simulated hosts in another process inside the block, and yields their messages,
+    second by second."""
     command = [sys.executable, "-m", "bench.audit_fleet", *map(str, (hosts, topics, faulty))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -327,18 +332,19 @@ def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
 
 
 def _kept_gb(hosts: int) -> float:
-    """What the seals of a day that are kept take, in GB."""
+    """The size, in GB, of the seals of one day that the collector keeps for longer than two
+    days."""
     messages = sum(86_400 / default_s(AgentSettings, key) for key in SENDS)
     return hosts * messages / 64 * KEPT_SEAL_BYTES / 1e9
 
 
 def _memory_mb() -> float:
-    """The greatest memory that this process has used so far, in MB."""
+    """The greatest resident memory that this process has used so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints the figures."""
+    """Prints the figures as a line of JSON."""
     hosts, topics, minutes = map(int, arguments[:3])
     collect_garbage_rarely()
     faulty = int(arguments[3]) if len(arguments) > 3 else FAULTY

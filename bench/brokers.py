@@ -1,9 +1,10 @@
-"""Several brokers on one host. A broker process uses one core, so two brokers use two cores.
+"""Measures several brokers on one host. A broker process uses one core, so two brokers use two
+cores.
 
-Compares a cluster of one Skidway broker, a cluster of two, and one Apache Kafka. The load generator
-(brokers_load) sends prepared Produce requests over a few connections to the leaders, as fast as the
-leaders answer. The generator needs little CPU, but it shares the cores with the brokers, so the
-table shows its CPU time too.
+Compares a Skidway cluster of one broker, a Skidway cluster of two brokers, and one broker of Apache
+Kafka. The load generator (brokers_load) sends prepared Produce requests over a few connections to
+the leaders, as fast as the leaders answer. The generator needs little CPU, but it shares the cores
+with the brokers, so the table also shows its CPU time.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A running cluster: its address, and its brokers."""
+    """A running cluster: its bootstrap address, and its broker processes."""
 
     address: str
     programs: Sequence[Program]
@@ -72,8 +73,9 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def sites() -> Iterator[tuple[Site, Site, Site]]:
-    """Runs, and yields, a Skidway cluster of one broker, a Skidway cluster of two brokers, and
-    Apache Kafka. Only one of the three is under load at a time."""
+    """Runs three clusters inside the block, and yields them: a Skidway cluster of one broker, a
+    Skidway cluster of two brokers, and Apache Kafka. Only one of the three is under load at a time.
+    """
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name, contextlib.ExitStack() as up:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)

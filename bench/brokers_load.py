@@ -1,4 +1,5 @@
-"""Sends prepared Produce requests in a closed loop to the leaders of a topic.
+"""Sends prepared Produce requests to the leaders of a topic in a closed loop: each connection sends
+further requests when earlier ones are answered.
 
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 
@@ -23,7 +24,7 @@ from skidway.kafka.client import Client
 PARTITIONS = 4
 CONNECTIONS_A_PARTITION = 2
 BLOCK = 16
-"""The number of requests that one call sends."""
+"""One call of `send` sends this many requests (a block)."""
 BLOCKS = 4
 """The number of blocks in flight on each connection."""
 PATIENCE_S = 30.0
@@ -79,7 +80,7 @@ class ClosedLoop:
         self._watch(fd, link)
 
     def _serve(self, fd: int, event: int) -> int:
-        """Reads answers. Returns how many blocks of requests are now answered completely."""
+        """Reads answers from one connection. Returns how many blocks of requests they complete."""
         link, _ = self._links[fd]
         if event & select.EPOLLOUT and link.unsent:
             del link.unsent[: link.socket.send(link.unsent)]
@@ -99,7 +100,8 @@ class ClosedLoop:
 
 
 def leaders(address: str, topic: str) -> list[tuple[str, int]]:
-    """For each partition, in order, the address of its leader."""
+    """Returns the address of the leader of each partition of the topic, in the order of the
+    partitions."""
     with Client(address) as client:
         cluster = client.metadata([topic])
         return [cluster.brokers[each.leader].address for each in cluster.topics[topic].partitions]

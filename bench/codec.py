@@ -12,15 +12,15 @@ checks. The code of the peers is simple, and as fast as these libraries allow:
                code is the same as for fastavro
 
 All sides produce the same bytes and the same columns; the benchmark asserts this before it
-measures. The benchmark measures several shapes. A shape is a schema with a batch of its records. No
+measures. It measures several shapes. A shape is a schema with a batch of records of this schema. No
 shape has dates or times, because the peers would spend most of their time on creating Python
-objects for the dates and times. The peers make only their built-in checks.
+objects for them. The peers make only their built-in checks.
 
-The shapes `narrow`, `wide` and `nullable` are flat, so Skidway's codec encodes them with the Rust
-library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and decodes all shapes,
-in whole columns with numpy and Arrow (the path `columns`). If the codec cannot decode datums in
-whole columns, it decodes them one at a time. Most of these datums are damaged. The last row of the
-table measures this slow path.
+The shapes `narrow`, `wide` and `nullable` have no nested fields, so Skidway's codec encodes them
+with the Rust library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and
+decodes all shapes, in whole columns with numpy and Arrow (the path `columns`). If the codec cannot
+decode datums in whole columns, it decodes them one at a time. Most of these datums are damaged. The
+last row of the table measures this slow path.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
 def encoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that encodes the batch and returns the records per CPU second."""
+    """For each side, a function that measures encoding of the batch, and returns the records per
+    CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     few = batch.slice(0, AVRO_ROWS)
@@ -110,7 +111,8 @@ def encoders(
 def decoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that decodes the datums and returns the records per CPU second."""
+    """For each side, a function that measures decoding of the datums, and returns the records per
+    CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     arrow, few = codec.arrow_schema, datums.slice(0, AVRO_ROWS)
@@ -184,8 +186,8 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 
 def shapes() -> dict[str, Shape]:
-    """The shapes. Their schemas and records are similar to the schemas and records of logs. The
-    first three shapes are flat."""
+    """The shapes by name. Their schemas and records are similar to those of logs. The first three
+    have no nested fields."""
     return {
         "narrow": shape(
             {
@@ -257,7 +259,8 @@ def messages() -> list[str]:
 
 
 def shape(columns: dict[str, tuple[Any, list[Any]]]) -> Shape:
-    """A schema with these columns, and a batch of records with this schema."""
+    """Returns the shape whose schema has these columns. columns: by name, the Avro type and the
+    values of a column."""
     fields = [{"name": name, "type": avro} for name, (avro, _) in columns.items()]
     schema = {"type": "record", "name": "Log", "fields": fields}
     arrow = Codec(schema).arrow_schema

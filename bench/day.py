@@ -27,12 +27,12 @@ EVERY_S: Final = 1.0
 STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
-"""The CPU time of a load is the median of the last MEDIAN_OF loads of a step (a quarter of the
-day). If a step has fewer loads, the CPU time is the median of all loads of the step."""
+"""The reported CPU time is the median of the last MEDIAN_OF loads of a step (a quarter of the day),
+or of all its loads if a step has fewer."""
 
 
 def run() -> SidesTable:
-    """Measures the loader at the end of each quarter of the day."""
+    """Measures memory, and CPU time for a load, at the end of each quarter of the day."""
     table = SidesTable(f"day: {LOADS:,} loads of {ROWS:,} rows by one loader", COLUMNS)
     cpu_s, memory = {}, {}
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -53,7 +53,7 @@ def run() -> SidesTable:
 
 
 def step(loader: ResidentLoader) -> float:
-    """Makes the loads of a step. Returns the median of their CPU seconds."""
+    """Makes the loads of a step (a quarter of the day). Returns the median of their CPU seconds."""
     cpu_s: list[float] = []
     for _ in range(LOADS // STEPS):
         before = loader.family.cpu_seconds()

@@ -1,9 +1,11 @@
-"""The load of a fleet: 5,000 connections, 1 to 20 records in each request, 200 partitions.
+"""Measures brokers under the load of a fleet: 5,000 connections, 1 to 20 records in each request,
+200 partitions.
 
-The benchmark sends requests in an open loop at several rates; a latency counts from the time at
-which the request was due. After the last rate, the benchmark restarts the broker, and all clients
-connect again at once. Latencies are in milliseconds. The ratio is Skidway's figure divided by
-Apache Kafka's, so less is better.
+The benchmark sends requests at several rates in an open loop: each at a planned time, even if
+earlier ones were not answered yet. A latency counts from the planned time. After the last rate, the
+benchmark restarts the broker, and all clients connect again at once. Latencies are in milliseconds.
+The ratio is Skidway's figure divided by Apache Kafka's, so a ratio below 1 means that Skidway is
+faster.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS
 
 `load` is an open loop: each request is sent at a planned time, even if earlier requests were not
-answered yet. A request's latency counts from its planned time. So a broker that stalls does not get
-fewer requests; this avoids coordinated omission. In `storm` all clients connect at once. Each
-client tries to connect until the broker listens, then asks for versions and metadata, and produces
-one record. Both commands print one JSON object.
+answered yet. A request's latency counts from its planned time. So a broker that stalls gets no
+fewer requests, and the waiting time counts (this avoids "coordinated omission"). In `storm` all
+clients connect at once. Each client tries to connect until the broker listens, then asks for
+versions and metadata, and produces one record. Both commands print one JSON object.
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ class OpenLoop:
 
 
 class Storm:
-    """Clients that all connect at once. A client is done when its first record is acknowledged."""
+    """Clients that all connect at once. Each of them sends one record, and ends when the record is
+    acknowledged."""
 
     def __init__(self, address: tuple[str, int], topic: str, connections: int) -> None:
         self._address = address
@@ -199,9 +200,10 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """Quantiles, in ms, of the times that the clients waited. All times count from the moment
-        at which the first client was connected. If a client is not served within PATIENCE_S, its
-        time counts as PATIENCE_S; `missing` is the number of such clients."""
+        """Returns quantiles, in ms, of the times after which the clients' records were
+        acknowledged. All times count from the moment at which the first client was connected. If a
+        client's record is not acknowledged within PATIENCE_S, its time counts as PATIENCE_S;
+        `missing` is the number of such clients."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):

@@ -1,11 +1,12 @@
 """Measures the latency of 1,000 groups that commit once a second, and the work of brokers and
 ZooKeeper.
 
-Each group is a simple consumer, which has its own connection and commits an offset for every
-partition of a topic. The loop is open: the groups' commits are spread evenly over each second, and
-a latency counts from the time at which the commit was due. The number of ZooKeeper's transactions
-is the difference between its last transaction ids (zxid) before and after the run. Apache Kafka
-uses no ZooKeeper: it stores offsets in a topic.
+Each group is used by one client with its own connection, which commits an offset for every
+partition of a topic without joining the group (a simple consumer). The commits are due at planned
+times, spread evenly over each second, and are sent even if earlier ones were not answered yet (an
+open loop). A latency counts from the planned time. The number of ZooKeeper's transactions is the
+difference between its last transaction ids (zxid) before and after the run. Apache Kafka uses no
+ZooKeeper: it stores offsets in a topic.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _units(found: dict[str, list[Figures]]) -> Iterator[tuple[str, str]]:
 
 
 def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
-    """One run against one broker."""
+    """Makes one run against one broker, and returns its figures."""
     address, pid = brokers.addresses[name], brokers.programs[name].pid
     topic = f"groups-{time.time_ns()}"
     create(address, topic, partitions)
@@ -173,8 +174,8 @@ def commits(
 
 
 class Zxid:
-    """Returns the id of ZooKeeper's last transaction. To get this id, makes a transaction of its
-    own."""
+    """When called, returns the id of ZooKeeper's last transaction. To get this id, it makes a
+    transaction itself."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

@@ -1,4 +1,5 @@
-"""The cost of an idle agent, or an idle rsyslog, with 20,000 files to which no program writes.
+"""Measures what an idle agent, and an idle rsyslog, costs with 20,000 files to which no program
+writes.
 
 Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
 default settings. Each program is measured only after it has delivered every line and has been idle
@@ -36,7 +37,7 @@ LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
 MEASURE_S = scaled(60.0, 2.0)
 """A measurement lasts this many seconds. The agent checks all files once a minute
-(`reconcile.interval.ms`), and a shorter measurement would include this check only by chance.
+(`reconcile.interval.ms`), so a shorter measurement would include this check only by chance.
 """
 WITHIN_S = 600.0
 
@@ -97,8 +98,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def peer(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog on the log files in the folder `fewer`, because rsyslog cannot open all log
-    files. files: the number of files in this folder."""
+    """Measures rsyslog with the log files in the folder `fewer`, because it cannot open all files
+    that the agent gets. files: the number of files in this folder."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic

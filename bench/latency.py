@@ -1,10 +1,10 @@
-"""The latency from `produce` to `consume` at a steady rate, with one librdkafka producer and one
-consumer.
+"""Measures the latency from `produce` to `consume` at a steady rate, with one librdkafka producer
+and one consumer.
 
 Each message contains the time at which it was due. The producer sends each message at its due time,
-even if the broker stalls, and a latency counts from the due time; this avoids coordinated omission.
-Figures are in milliseconds. The ratio is Skidway's figure divided by Apache Kafka's, so less is
-better.
+even if the broker stalls, and a latency counts from the due time. So the time for which a broker
+stalls counts (this avoids "coordinated omission"). Figures are in milliseconds. The ratio is
+Skidway's figure divided by Apache Kafka's, so a ratio below 1 means that Skidway is faster.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""librdkafka's producer, which gets many messages in one call from Python.
+"""Calls librdkafka's producer from Python, with many messages in one call.
 
-confluent-kafka needs one call for each message. In batches of 50, this call costs more CPU than the
-broker's work for the message. So the figure would measure Python, and not the broker. librdkafka's
-own `rd_kafka_produce_batch`, which programs in C call, takes an array of messages. Only this call
-differs from a producer of confluent-kafka; the library, the protocol, the batches and the threads
-are the same.
+The package confluent-kafka needs one call from Python for each message. If messages are sent in
+batches of 50, this call costs more CPU than the broker's work for the message, so a benchmark would
+measure Python, and not the broker. librdkafka's own function `rd_kafka_produce_batch` takes an
+array of messages. Only this call differs from a producer of confluent-kafka; the library, the
+protocol, the batches and the threads are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHUNK: Final = 10_000
 
 
 class _Message(ctypes.Structure):
-    """`rd_kafka_message_t`."""
+    """The C struct `rd_kafka_message_t`."""
 
     _fields_ = (
         ("err", ctypes.c_int),

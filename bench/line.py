@@ -1,14 +1,13 @@
-"""The time from the writing of a log line until a consumer gets it, and until its row can be
-queried.
+"""Measures the time from the writing of a log line until a consumer gets it, and until its row can
+be queried.
 
 The benchmark runs the whole pipeline on this machine: agent, broker, mirror into an offline
 cluster, and a loader that keeps running (`skidway load run --every`) and loads from the offline
 cluster into a local directory. There are two cases: the loader loads every 10 seconds, or every
 minute. Every line contains the time at which it was written. The first figure is the time until a
 consumer of the datacenter's broker gets the line, which happens only after the broker has flushed
-the line. The second figure is the time until the row's file is in its final place. A rename moves
-the file there and sets the file's change time (ctime). So the benchmark uses the change time as the
-time at which the row is in place.
+the line. The second figure is the time until the row's Parquet file is in its final directory. A
+rename moves the file there and sets its change time (ctime), so the benchmark uses the change time.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def run() -> SidesTable:
 
 def delays(every_s: float, count: int) -> tuple[list[float], list[float]]:
     """Runs the pipeline once. Returns, for each line, the time until the consumer had the line, and
-    the time until its row was in place."""
+    the time until its row was in the final directory."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         with (
@@ -119,7 +118,7 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def loader(folder: Path, offline: str, schemas: str, every_s: float) -> Iterator[Program]:
-    """Runs the loader."""
+    """Runs the loader inside the block, and yields its program."""
     config = folder / "loader.yml"
     settings = {
         "bootstrap.servers": offline,
@@ -198,7 +197,7 @@ def watch(address: str, count: int, delays_s: list[float]) -> None:
 
 
 def loaded(output: Path) -> int:
-    """How many rows are in place."""
+    """How many rows are in files in their final directories."""
     return sum(pq.read_metadata(path).num_rows for path in _files(output))
 
 

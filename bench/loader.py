@@ -1,14 +1,15 @@
-"""Loads whole topics into hourly zstd Parquet: `skidway load run` beside Spark's own source with
-from_avro.
+"""Compares loads of whole topics into hourly zstd Parquet: `skidway load run`, and Spark's own
+Kafka source with from_avro.
 
 Both sides read the same topics of Apache Kafka 4.1, run on the same Spark with local[2], and write
 to a local directory. The peer neither removes repeated records nor counts records.
 
 Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark:
-even the smallest load costs this much. The second is the cost of ROWS - FEW further rows:
+even the smallest load costs this much. The second is the cost of ROWS - FEW further rows. The two
+sides measure it differently:
 
     ours    loads FEW rows in one process, and ROWS rows in another process. The difference between
-            their CPU times is the CPU time of the further rows. The second process prints the rows
+            their CPU times is the CPU time of the further rows. The second process prints its rows
             per second, without the start of Spark
     peer    loads the further rows in the session that has loaded FEW rows, so the JVM is warm
 """
@@ -59,7 +60,7 @@ class Costs:
     """What the loads of one side cost, with a value for each round. rows_s, rows_cpu_s: rows per
     second and per CPU second, without the program's start. few_s, few_cpu_s: seconds and CPU
     seconds of the load of FEW rows, with the program's start. memory_mb: the greatest memory of all
-    processes together."""
+    processes of the side together."""
 
     rows_s: list[float] = field(default_factory=list)
     rows_cpu_s: list[float] = field(default_factory=list)
@@ -102,8 +103,8 @@ def add(table: Table, what: str, ours: Costs, theirs: Costs) -> None:
 
 
 def batches(rows: int, partitions: int) -> Iterator[tuple[int, Ints, Ints]]:
-    """Yields batches (partition, numbers, event times) of records. Numbers and event times rise,
-    and each batch goes to the next partition."""
+    """Yields batches of records, each as partition, numbers and event times. A record is made from
+    its number. Numbers and event times rise, and each batch goes to the next partition."""
     for first in range(0, rows, BATCH):
         numbers = np.arange(first, first + BATCH)
         yield first // BATCH % partitions, numbers, START_MS + numbers * SPAN_MS // rows
@@ -113,7 +114,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
     """Adds one round of `skidway load run` to the costs. few: a topic with FEW records."""
     found = []
     for each in (few, topic):
-        more = {"spark_above_offsets": 0}  # so that Spark also loads few rows
+        more = {"spark_above_offsets": 0}  # so that also few rows are loaded with Spark
         config = configuration(folder, each.address, each.schemas, each.name, **more)
         begin = time.perf_counter()
         command = skidway("load", "run", "--json", "--config", str(config))

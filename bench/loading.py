@@ -155,8 +155,8 @@ def _flush(producer: Producer) -> None:
 
 
 def announce(client: Client, producer: Producer, topic: str) -> None:
-    """Announces in the audit topic the files that the origins name, as an agent does before its
-    first record."""
+    """Announces in the audit topic the files that the origins of the topic's records name, as an
+    agent does before its first record."""
     from skidway.audit.topic.messages import Announcement, encode
     from skidway.kafka.source import sources_of
 
@@ -188,8 +188,8 @@ def configuration(folder: Path, address: str, schemas: str, topic: str, **more: 
 
 
 def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
-    """The command of Spark's own source, which loads ranges of offsets of the topic. memory: the
-    memory of the driver, such as `3g`."""
+    """The command that starts the peer: a program that loads ranges of offsets of the topic with
+    Spark's own source. memory: the memory of Spark's driver, such as `3g`."""
     jars = ",".join(map(str, sorted(peers.jars("spark-kafka").glob("*.jar"))))
     script, output = Path(__file__).with_name("spark_source.py"), folder / f"spark-{time.time_ns()}"
     words = (json.dumps(topic.schema), topic.address, topic.name, str(topic.partitions))
@@ -198,11 +198,11 @@ def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
 
 @contextlib.contextmanager
 def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> Iterator[Family]:
-    """Runs a program inside the `with` block, with a pipe as standard input, and yields its
-    processes. Ends the program after the block.
+    """Runs a program inside the `with` block, with a pipe as standard input, and yields the
+    processes of the program. Ends them after the block.
 
     answers: whether the caller reads the program's standard output. Otherwise the output goes to a
-    file, because a program that runs for long would stop at a full pipe."""
+    file, because a program that runs for long would block once the pipe is full."""
     with tempfile.TemporaryFile(dir=folder) as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE if answers else errors,
@@ -227,7 +227,7 @@ def to_its_end(family: Family) -> float:
         try:
             family.process.wait(SAMPLE_S)
         except subprocess.TimeoutExpired:
-            family.cpu_seconds()  # so that the CPU time of processes that end later is counted
+            family.cpu_seconds()  # stores the CPU time of each process that runs now
             most = max(most, family.resident_mb())
         else:
             return most

@@ -1,5 +1,5 @@
-"""Describes this machine in one line, which is printed below every table of results. Measures the
-CPU time and memory of processes."""
+"""Describes this machine in one line, which is printed below every table of results, and measures
+the CPU time and memory of processes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """The CPU time of a process and its running children, such as a JVM that a start script
-    runs."""
+    """The CPU time, in seconds, of a process and its running children, such as a JVM that a start
+    script runs."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # the process ended meanwhile
@@ -49,7 +49,8 @@ def family_cpu_seconds(pid: int) -> float:
 
 class Family:
     """A program that runs in a POSIX session of its own, and all other processes of that session.
-    If a process has ended, its CPU time is the value that the last call of `cpu_seconds` read."""
+    For a process that has ended, `cpu_seconds` counts the CPU time that its last call before the
+    end of the process has read."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process

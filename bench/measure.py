@@ -1,5 +1,4 @@
-"""Measures in rounds, computes medians and ratios, and writes CSV for programs and Markdown for
-people.
+"""Measures in rounds, computes medians and ratios, and writes results as CSV and as Markdown.
 
 A side is one of the systems that a benchmark compares. A round measures every side once.
 """
@@ -21,7 +20,7 @@ Found = TypeVar("Found")
 
 RESULTS = Path(__file__).parent / "results"
 OURS = "skidway"
-"""The name of Skidway's side in results."""
+"""The name of Skidway's side in results. (A side is one of the compared systems.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Result(Protocol):
         """The benchmark's name, which is the part of the title before the colon."""
 
     def markdown(self) -> str:
-        """The result as a Markdown table, for people."""
+        """The result as a Markdown table."""
 
     def measured(self) -> Iterator[Measured]:
         """Every value, for CSV and plots, row by row."""
@@ -70,7 +69,7 @@ class Row:
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""The runs of each side. A run is a dict of figures by name."""
+"""The runs of each side. A run is a dictionary of figures by their names."""
 
 
 @dataclass(slots=True)
@@ -189,11 +188,11 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """Measures as `in_turn` does. Returns its result, and the CPU seconds that each side's server
-    needs per unit of work.
+    """Measures as `in_turn` does. Returns the result of `in_turn`, and the CPU seconds that each
+    side's server needs for each unit of work.
 
-    All servers have the same client. So even if this client limits the throughput, the CPU seconds
-    show the difference between the servers.
+    The same client is used for all servers. So even if the client limits the throughput, the CPU
+    seconds show the difference between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 

@@ -1,5 +1,5 @@
-"""Copies a topic into another cluster. Compares Skidway's broker, which mirrors the topic itself,
-with MirrorMaker 2 and its target broker.
+"""Measures how fast a topic is copied into another cluster. Compares Skidway's broker, which
+mirrors the topic itself, with MirrorMaker 2 and its target broker.
 
 Both sides copy the same topic from one Apache Kafka 4.1, one side after the other. Skidway's broker
 fetches and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement
@@ -43,7 +43,7 @@ class Figures:
 
     messages_a_second: The number of messages that were copied per second.
     mirror_mb_a_cpu_second: The megabytes for each CPU second of the process that mirrors.
-    whole_mb_a_cpu_second: The megabytes for each CPU second of all processes that copy or write.
+    whole_mb_a_cpu_second: The megabytes for each CPU second of all processes that mirror or write.
     resident_mb: The resident memory of all these processes.
     """
 
@@ -74,7 +74,7 @@ def run() -> Table:
 
 
 def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
-    """The rows of the table."""
+    """The rows of the table of results: one for each figure."""
 
     def row(what: str, unit: str, figure: str, peer: str, note: str = "") -> Row:
         mine = tuple(getattr(each, figure) for each in ours)

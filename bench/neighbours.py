@@ -1,12 +1,13 @@
-"""The latencies of one client with few requests, beside 20 connections (its neighbours) that send
-without pause.
+"""Measures the latencies of one client with few requests, beside 20 connections (its neighbours)
+that send without pause.
 
 The client sends a record with acks=all 50 times a second. Its latencies, in milliseconds, count
-from the time at which each record was due. The ratio is Skidway's latency divided by the peer's, so
-less is better. There are three kinds of runs: without neighbours, beside 20 connections that flood
-the broker with Metadata requests, and beside 20 stock librdkafka producers that send each message
-in a separate request. The table also shows how many requests of the neighbours are answered,
-because a broker could serve the client well by starving the neighbours.
+from the time at which each record was due. The ratio is Skidway's latency divided by Apache
+Kafka's, so a ratio below 1 means that Skidway is faster. There are three kinds of runs: without
+neighbours, beside 20 connections that flood the broker with Metadata requests, and beside 20 stock
+librdkafka producers that send each message in a separate request. The table also shows how many
+requests of the neighbours are answered, because a broker could serve the client fast by letting the
+neighbours wait.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def run(brokers: Brokers) -> Table:
 
 def measured(address: str, kind: str) -> dict[str, float]:
     """Waits until all data of the previous run is on disk. Then makes one run, which writes into
-    new topics, and returns its figures."""
+    new topics, and returns its figures. kind: the kind of neighbours."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)

@@ -5,11 +5,11 @@
     python -m bench.neighbours_load produce ADDRESS TOPIC PRODUCERS
 
 `ask` sends one record with acks=all at each planned time, on one connection. A latency counts from
-the planned time; this avoids coordinated omission. `metadata` floods the broker: each connection
-has as many Metadata requests in flight as its socket accepts. `produce` runs stock librdkafka
-producers with `batch.num.messages=1`, one producer per thread. `metadata` and `produce` print
-"busy" when all connections are sending, and continue until their standard input ends. All three
-commands print one JSON object when they end.
+the planned time, so the time for which a broker stalls counts (this avoids "coordinated omission").
+`metadata` floods the broker: each connection has as many Metadata requests in flight as its socket
+accepts. `produce` runs stock librdkafka producers with `batch.num.messages=1`, one producer per
+thread. `metadata` and `produce` print "busy" when all connections are sending, and continue until
+their standard input ends. All three commands print one JSON object when they end.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ PATIENCE_S = 60.0
 BLOCK = 500
 """The number of Metadata requests that one call sends."""
 ACKS_AT = 2
-"""The position of the acks field in the body of a Produce request, after the null transactional
-id."""
+"""The position of the acks field in the body of a Produce request. It follows the transactional id,
+which is null."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,
@@ -89,7 +89,8 @@ def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> di
 
 
 def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
-    """Floods the broker with Metadata requests. Returns the answered requests per second."""
+    """Floods the broker with Metadata requests until the standard input ends. Returns the answered
+    requests per second."""
     block = framed(ApiKey.METADATA, 5, MetadataRequest(topics=())) * BLOCK
     poll, links = select.epoll(), {}
     for _ in range(connections):
@@ -116,7 +117,8 @@ def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, producers: int) -> dict[str, float]:
-    """Sends each message in a separate request. Returns the messages per second."""
+    """Sends each message in a separate request, until the standard input ends. Returns the messages
+    per second."""
     stop, sent, left = threading.Event(), [0] * producers, [0] * producers
 
     def run(number: int) -> None:
@@ -142,7 +144,7 @@ def produce(address: str, topic: str, producers: int) -> dict[str, float]:
 
 
 def busy() -> float:
-    """Prints "busy". Returns the time at which the measurement begins."""
+    """Prints "busy", and returns the present time, at which the measurement begins."""
     print("busy", flush=True)
     return time.perf_counter()
 

@@ -1,4 +1,5 @@
-"""Draws the results as SVG files beside the CSV files: bars of medians, and curves over a run.
+"""Draws results as SVG files, in the directory of the CSV files: bars of medians, and curves of
+values during a run.
 
 A bar shows the median of a side's rounds; its whisker extends from the least value to the greatest.
 Figures with the same unit share an axis, which is logarithmic if these figures differ by more than

@@ -27,8 +27,8 @@ ARRIVED_WITHIN_S = 30
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures Skidway's broker and Apache Kafka in turn, for each combination of batch and acks.
-    The first round of each combination is a warm-up and is not counted."""
+    """Measures Skidway's broker and Apache Kafka in turn, for each combination of batch size and
+    acks. The first round of each combination is a warm-up and is not counted."""
     table = Table("produce: 200 bytes, one librdkafka producer, one partition")
     for batch, acks, count in CASES:
         _compare(table, brokers, f"batch {batch}, acks {acks}", produce, batch, acks, count)

@@ -1,5 +1,5 @@
-"""rsyslog as the peer of the agent's benchmarks: it reads files with imfile, may parse their lines,
-and sends them to a broker with omkafka."""
+"""Runs rsyslog as the peer in the agent's benchmarks. rsyslog reads files with its module imfile,
+parses their lines if the benchmark wants it, and sends them to a broker with its module omkafka."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from bench.sites import Program
 DEBIAN = ("rsyslog", "rsyslog-kafka")
 
 UNPARSED = ""
-"""The actions before omkafka for lines that rsyslog sends without parsing: none."""
+"""The actions before omkafka, in rsyslog's configuration, for lines that rsyslog sends without
+parsing: none."""
 
 
 def provide() -> None:
@@ -28,15 +29,15 @@ def provide() -> None:
 
 
 def normalized(rule: str, work: Path) -> str:
-    """The action that parses lines by a rule of liblognorm, with rsyslog's module mmnormalize.
-    Writes the rule base into the folder `work`."""
+    """Returns the action, for rsyslog's configuration, that parses lines by a rule of the library
+    liblognorm (with the module mmnormalize). Writes the rule into a file in the folder `work`."""
     base = work / "rules.rb"
     base.write_text(f"version=2\nrule=:{rule}\n")
     return f'action(type="mmnormalize" rulebase="{base}")'
 
 
 JSON = 'action(type="mmjsonparse" cookie="")'
-"""The action that parses lines of JSON."""
+"""The action, in rsyslog's configuration, that parses lines of JSON."""
 
 
 def program(

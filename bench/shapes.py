@@ -1,5 +1,6 @@
-"""Measures the throughput of producers with message sizes, acks, numbers of producers and codecs
-that bench/produce does not measure. Also measures the broker's CPU time for each GB.
+"""Measures the throughput of producers for several message sizes, values of acks, numbers of
+producers, and codecs, and the broker's CPU time for each GB. (bench/produce measures only messages
+of 200 bytes.)
 
 The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
 zstd can compress them. The clients compress them, on the same cores on which the brokers run.

@@ -4,10 +4,10 @@ starts the loader for each load, or the loader keeps running (`skidway load run 
 The benchmark compares three sides. The first is Skidway's loader with default settings. With these
 settings, a load of few rows does not use Spark. The second is Skidway's loader with
 `spark.above.offsets: 0`, which runs every load on Spark. The third is the peer, Spark's own Kafka
-source. All sides have the same version of Spark (the version in which the tests of
-`format("skidway")` run), read topics of one Apache Kafka 4.1, and write to a local directory with
-local[2]. The figures for CPU and memory include all processes of a side: Python, the JVM, and
-Python workers. Unlike Skidway, the peer neither drops repeated records nor counts the records.
+source. All sides use the same version of Spark (that of the tests of `format("skidway")`) with the
+master `local[2]`, read topics of one Apache Kafka 4.1, and write to a local directory. The figures
+for CPU and memory include all processes of a side: Python, the JVM, and Python workers. Unlike
+Skidway, the peer neither drops repeated records nor counts the records.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class GrowingTopic(Topic):
 
 @dataclass(slots=True)
 class Costs:
-    """What the loads of one side cost. early_mb: the memory of all processes of the side after the
-    first loads. late_mb: their memory after all loads."""
+    """What the loads of one side cost. early_mb, late_mb: the memory of all processes of the side
+    after the first loads, and after all loads."""
 
     cpu_s: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -125,8 +125,8 @@ def measured_alone(folder: Path, topic: GrowingTopic) -> dict[str, Costs]:
 
 
 def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
-    """Measures a loader that keeps running: first loads with new rows, then runs without new
-    rows."""
+    """Measures a loader that keeps running: first its loads of new rows, then its runs while there
+    are no new rows."""
     with ResidentLoader.started(folder, topic, EVERY_S, more) as loader:
         costs = _loads(loader.load, loader.family)
         for _ in range(EMPTY_RUNS):
@@ -138,8 +138,8 @@ def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
 
 @dataclass(slots=True)
 class ResidentLoader:
-    """A loader that keeps running. textfile: the file to which it writes the metrics of its last
-    run. output: the directory of its rows."""
+    """A loader that keeps running. textfile: the file to which the loader writes the metrics of its
+    last run. output: the directory into which it loads."""
 
     family: Family
     topic: GrowingTopic
@@ -152,7 +152,7 @@ class ResidentLoader:
     def started(
         cls, folder: Path, topic: GrowingTopic, every_s: float, more: Mapping[str, int]
     ) -> Iterator[ResidentLoader]:
-        """Starts a loader, and waits for its first load. more: settings of the loader."""
+        """Starts a loader, and waits for its first load. more: further settings of the loader."""
         textfile = folder / f"{topic.name}.prom"
         settings = {"metrics_textfile": str(textfile), **more}
         topic.grow()

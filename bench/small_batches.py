@@ -54,7 +54,7 @@ def run() -> Table:
 
 
 def rate(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryview]) -> float:
-    """Records per CPU second."""
+    """Returns how many records `read` reads from the batches per CPU second."""
     begin = time.process_time()
     taken = read(batches)
     seconds = time.process_time() - begin
@@ -64,7 +64,7 @@ def rate(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryvi
 
 
 def alone(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryview]) -> float:
-    """Measures the same as `rate`, but `read` parses each batch separately."""
+    """Measures the same as `rate`, but the loader or counter parses each batch separately."""
     with each_by_itself():
         return rate(read, batches)
 
@@ -81,8 +81,8 @@ def each_by_itself() -> Iterator[None]:
 
 
 def load(batches: Sequence[memoryview]) -> int:
-    """Loads the batches as a task loads one slice (a range of offsets); returns the number of
-    rows."""
+    """Loads the batches as a task of a load does with its slice of a partition. Returns the number
+    of rows."""
     result = Runner(MemoryStore(), {0: batches}).one(Slice(0, 0, RECORDS))
     return sum(file.rows for file in result.files)
 

@@ -1,9 +1,10 @@
-"""The peer of the loader's benchmarks: Spark's own Kafka source, from_avro, hourly zstd Parquet.
+"""The peer in the loader's benchmarks: loads with Spark's own Kafka source and `from_avro` into
+hourly zstd Parquet.
 
 bench/loader.py and bench/small.py run this script with the arguments JARS MEMORY SCHEMA ADDRESS
 TOPIC PARTITIONS OUTPUT. The script reads lines such as `40000 80000` from its standard input. For
-each line it loads the offsets from the first number to the second number of each partition, and
-prints how many seconds the load took.
+each line it loads, from each partition, the offsets from the first number up to, but not including,
+the second number, and prints how many seconds the load took.
 """
 
 import json
@@ -29,7 +30,8 @@ spark.sparkContext.setLogLevel("ERROR")
 
 
 def load(folder: str, starting: str, ending: str) -> float:
-    """Loads a range of offsets into a folder. Returns how many seconds this took."""
+    """Loads a range of offsets into a folder. Returns how many seconds this took. starting, ending:
+    the range of each partition, as JSON for Spark's options."""
     begin = time.perf_counter()
     rows: Any = (
         spark.read.format("kafka")

@@ -1,13 +1,12 @@
-"""Compares Skidway and Apache Kafka, each with its own best producer. Also measures the Java
-consumer on both brokers, and a read from a cold page cache.
+"""Compares Skidway and Apache Kafka, each with its own fastest producer. Also measures Kafka's Java
+consumer on both brokers, and a read of a topic that is not in the page cache.
 
 Kafka's tool ProducerPerformance sends messages of 200 bytes to Apache Kafka, with its default
 settings and with batches of about 50 messages. Skidway's producer, which sends to Skidway's broker,
-is measured in two forms. In the first form, which the agent uses, it makes whole batches from Arrow
+is measured in two forms. The first form, which the agent uses, makes whole batches from Arrow
 columns. The second form is `skidway.producer.Producer`, which gets 1,000 messages as Python bytes
 in each call. This second form is measured with its default settings and with batches of about 50
-messages. Before a read from a cold page cache, the benchmark drops the topic's files from the page
-cache.
+messages. Before the last read, the benchmark drops the topic's files from the page cache.
 """
 
 from __future__ import annotations
@@ -78,7 +77,8 @@ def run(brokers: Brokers) -> Table:
 
 
 def columns_produce(address: str) -> float:
-    """Messages per second from Arrow columns, with the client that the agent uses."""
+    """Measures the client that the agent uses. Returns the messages per second that it makes from
+    Arrow columns and sends."""
     import numpy as np
     import pyarrow as pa
 
@@ -106,8 +106,8 @@ def columns_produce(address: str) -> float:
 
 
 def produce(address: str, batch_bytes: int | None) -> float:
-    """Messages per second of `skidway.producer.Producer`, until the last message is
-    acknowledged."""
+    """Measures `skidway.producer.Producer`. Returns its messages per second until the last message
+    is acknowledged."""
     from skidway.producer import Producer, ProducerSettings
 
     topic = f"own-{time.time_ns()}"
@@ -148,7 +148,7 @@ def java_produce(address: str, batch_bytes: int | None) -> float:
 
 
 def java_consume(address: str, topic: str) -> float:
-    """The fetch throughput that Kafka's ConsumerPerformance prints."""
+    """The throughput (messages per second of fetching) that Kafka's ConsumerPerformance prints."""
     said = tool(
         f"{TOOLS}.ConsumerPerformance",
         ["--bootstrap-server", address, "--topic", topic, "--messages", str(COUNT)],

@@ -2,9 +2,9 @@
 
 There are two benchmarks. `resident` simulates 5,000 hosts for 40 hours, with a load each minute;
 `year` simulates ten hosts for a year, with a load each hour. Each host writes twenty log files a
-day, one after the other. The part of each load that runs in the Spark driver is the loader's real
-code. Brokers and Spark tasks are simulated (year_load, year_fleet), so the figures are those of the
-driver only. Times are CPU times.
+day, one after the other. The part of each load that runs in the Spark driver is done by the
+loader's own code. Brokers and Spark tasks are simulated (year_load, year_fleet), so the figures are
+those of the driver only. Times are CPU times.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class Simulated:
 
 
 def resident() -> SidesTable:
-    """Loads each minute."""
+    """Runs the benchmark `resident`: a load each minute."""
     title = "resident: 5,000 hosts, 12 partitions, a load each minute for 40 hours"
     return measured(Simulated(title, scaled(5_000, 50), 1, scaled(2_400, 8), 1))
 
 
 def year() -> SidesTable:
-    """Loads each hour."""
+    """Runs the benchmark `year`: a load each hour."""
     title = "year: 10 hosts, 12 partitions, a load each hour for a year"
     return measured(Simulated(title, 10, 60, scaled(8_760, 48), 24))
 
 
 def measured(simulated: Simulated) -> SidesTable:
-    """Makes the loads, and measures the figures at the end of each of STEPS equal steps."""
+    """Makes the loads in STEPS equal steps, and measures the figures at the end of each step."""
     table = SidesTable(simulated.title, COLUMNS)
     steps = list(figures(simulated))
     for key, what, unit in FIGURES:

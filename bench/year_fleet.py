@@ -4,8 +4,8 @@ agents.
 A host writes one log file after the other, and rotates twenty times a day. Its agent sends all
 lines of a file to one partition, announces each file, says when the file is closed, counts the
 lines, and sends seals (messages which say up to when its counts are complete). The lines themselves
-do not exist: for each file, a load gets the positions of the first and the last line, and the sums,
-as a task would report them.
+do not exist. For each file, a load gets what its task would report: the positions of the first and
+the last line, and the sums of the counts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 SHIFT_MS = 20_000
-"""Every load begins 20 s after the beginning of a minute. So the lines of one minute are in two
-loads. This is also true for real loads, which may begin at any moment."""
+"""Every load begins 20 s after the beginning of a minute. So the lines of one minute are divided
+among two loads, as with real loads, which may begin at any moment."""
 
 FILE_MINUTES = 72
 """A host writes one file for this many minutes, so it writes twenty files a day."""
@@ -40,14 +40,14 @@ SOURCE = Source("dc1", "cluster-id", "logs", "0" * 32)
 
 @dataclass(slots=True)
 class Taken:
-    """What a load reads from one partition, as its task would report it."""
+    """What the task of a load would report about the records that it read from one partition."""
 
     lines: int = 0
     lowest: dict[FileKey, int] = field(default_factory=dict)
     highest: dict[FileKey, int] = field(default_factory=dict)
     sums: dict[BucketKey, Sums] = field(default_factory=dict)
     hours: dict[int, int] = field(default_factory=dict)
-    """The number of lines in each hour; hours are counted since 1970."""
+    """The number of lines in each hour; the key is the number of hours since 1970."""
 
 
 class Fleet:
@@ -70,7 +70,7 @@ class Fleet:
         return START_MS + self.minute * MINUTE_MS + SHIFT_MS
 
     def pass_time(self) -> list[Taken]:
-        """Lets the hosts write until the next load. Returns what that load will find in each
+        """Lets the hosts write until the next load. Returns what that load reads from each
         partition."""
         taken = [Taken() for _ in range(self._partitions)]
         first, end = self.minute, self.minute + self._step
@@ -98,8 +98,8 @@ class Fleet:
         yield from (begin + name + end for name in names)
 
     def _files(self, host: int, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """The files that a host writes in the minutes [first, end), each with the minutes in which
-        it is written."""
+        """The files that a host writes in the minutes [first, end), each with the range of minutes
+        in which the host writes it."""
         while first < end:
             number = (first + host) // FILE_MINUTES
             until = min(end, (number + 1) * FILE_MINUTES - host)

@@ -4,9 +4,9 @@ a process of its own.
     python -m bench.year_load HOSTS PARTITIONS MINUTES_BETWEEN_LOADS LOADS STEPS HOURS_TO_COMPACT
 
 The program divides the loads into STEPS equal steps, and prints a line of JSON after each step. The
-driver's part of a load runs the real code of the loader, on a store in a directory in memory. The
-brokers and the work of the tasks are simulated: files of rows have a few bytes, and nobody reads
-these files.
+driver's part of a load is done by the loader's own code, with an output in a directory in memory.
+The brokers and the work of the tasks are simulated: files of rows have a few bytes, and nobody
+reads them.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median of the last MEDIAN_OF loads of a step. If a step has fewer loads, the
-figure is the median of all loads of the step."""
+"""A figure is the median of the last MEDIAN_OF loads of a step, or of all loads of the step if it
+has fewer."""
 
 LATE_MINUTES = 3
 """A load merges the small files of an hour this many minutes after the end of the hour."""
@@ -69,7 +69,7 @@ BYTES = b"no rows."
 
 
 class Loads:
-    """Makes the loads, with a simulated cluster and an output, and measures them."""
+    """Makes loads from a simulated cluster into an output, and measures them."""
 
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self._fleet, self._folder = fleet, folder
@@ -90,8 +90,8 @@ class Loads:
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:
-        """Returns a context. Inside its `with` block, the loader's code gets the simulated cluster
-        instead of brokers."""
+        """Returns a context manager. Inside its `with` block, the loader's code gets a simulated
+        cluster when it connects to brokers."""
         stack = ExitStack()
         for name, substitute in (
             ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self._cluster)),
@@ -179,8 +179,8 @@ class Loads:
 
 
 class Spark:
-    """Simulates the tasks of Spark. seconds: the CPU time of this simulation. began: the process's
-    CPU time when the first task began."""
+    """Simulates the tasks of a load that run on Spark. seconds: the CPU time of this simulation.
+    began: the CPU time that the process had used when the first task began."""
 
     started_s = 0.0
 
@@ -191,7 +191,7 @@ class Spark:
     def run(
         self, job: Job, work: Sequence[tuple[Slice, Any]], progress: Progress
     ) -> Iterator[SliceResult]:
-        """The results that the tasks of a load would report."""
+        """Simulates the tasks of a load. Returns what they would report."""
         self.began = time.process_time()
         results = [self._slice(job, piece, known) for piece, known in work]
         self.seconds += time.process_time() - self.began

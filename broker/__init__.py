@@ -1,23 +1,23 @@
 """The broker accepts record batches from producers, stores them in segment logs, and sends them to
 consumers.
 
-The broker speaks the Kafka protocol, so stock clients work unmodified. The broker does not look at
-the records in a batch: it checks the header, the CRC and limits. The broker writes base offset and
-leader epoch into the header; the CRC does not cover these two fields. Then the broker stores the
-batch, and sends the stored bytes to consumers with sendfile. The broker has no cache of its own,
-because the kernel's page cache is enough. The broker imports neither numpy nor pyarrow.
+The broker speaks the Kafka protocol, so standard Kafka clients work unmodified. The broker does not
+look at the records in a batch: it checks the header, the CRC and limits. The broker writes base
+offset and leader epoch into the header; the CRC does not cover these two fields. Then the broker
+stores the batch, and sends the stored bytes to consumers with sendfile. The broker has no cache of
+its own, because the kernel's page cache is enough. The broker imports neither numpy nor pyarrow.
 
 Packages, from the lowest layer to the highest::
 
     log            batches in files: append, flush, read, recover, expire
     catalog        the cluster's brokers and topics: an immutable snapshot of ZooKeeper
     counts         the numbers that the broker counts, for the metrics
-    kept_answers   encoded answers, stored because many clients send the same request
+    kept_answers   encoded answers, kept in memory because many clients send the same request
     coordination   all access to ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers
     purgatory      requests that cannot be answered yet
     partitions     the partitions that this broker leads: high watermarks, flushes
-    groups         consumer groups of stock clients, and their committed offsets
+    groups         consumer groups of standard Kafka clients, and their committed offsets
     settings       all settings of the program
     topics         creating, deleting and hosting topics
     expiry         deletes old segments (retention), unless a group still needs them
@@ -62,10 +62,10 @@ tests/conformance/broker):
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
    the offset of the stored batch only if both batches are equal and the stored batch is on disk.
 4. After any crash a log is a prefix of what was appended, and contains everything that was flushed.
-   Recovery cuts off all other bytes at the end of the files, and keeps a copy of these bytes. If
-   good data follows bytes that must be cut off, the broker stops the partition and reports this.
+   Recovery cuts off damaged bytes at the end of the files, and keeps a copy of them. If valid
+   batches follow damaged bytes, the broker stops the partition and reports this.
 5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
-   already have their assignments continue to work too.
+   already have their assignments also continue to work.
 6. An offset commit is answered when the offset is in ZooKeeper. A commit by a member of an older
    generation of the group never replaces this offset.
 """

@@ -28,7 +28,7 @@ from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
 """The reason under which the broker counts a batch that was refused because the disk is full. All
-other reasons are names of exceptions.
+other reasons under which refused batches are counted are names of exceptions.
 """
 _log = log.get(__name__)
 
@@ -43,12 +43,12 @@ class Appended(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Closes the connection of the requests, because the requests cannot be answered."""
+        """Closes the connection of the requests. Called if the requests cannot be answered."""
         ...
 
 
 class Broker:
-    """All parts of a broker. The handlers of requests reach every part through this object."""
+    """All parts of a broker. The handlers of requests get every part from this object."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Broker:
             self.partitions.damaged(partition, error)
 
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
-        """Counts a batch that was refused.
+        """Counts a batch that was refused with an exception of type `kind`.
 
         While the log directory of the partition is full, batches that are refused as out of order
         are also counted under DISK_FULL: if one batch of an idempotent producer did not fit on the
@@ -129,7 +129,7 @@ class Broker:
 
     def not_written(self, partition: TopicPartition) -> str | None:
         """Counts a batch that could not be written to its log. If its log directory is full,
-        returns the operation that failed for lack of space, in words for people; otherwise returns
+        returns a description of the operation that failed for lack of space; otherwise returns
         None."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)

@@ -64,7 +64,8 @@ class Catalog:
     """Topics that are being deleted; they are no longer in `topics`."""
 
     def has_others(self, broker_id: int) -> bool:
-        """Whether the cluster has other brokers: living ones, or ones with partitions."""
+        """Whether the cluster has other brokers than this one. A broker that is not live counts if
+        it has partitions."""
         of_partitions = (
             each
             for topic in self.topics.values()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counts:
-    """How much work the broker has done since its start."""
+    """Counts of the work that the broker has done since its start."""
 
     batches: int = 0
     messages: int = 0

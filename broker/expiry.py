@@ -1,5 +1,6 @@
-"""Applies retention at intervals: deletes segments that are too old or too many. Before that, finds
-out which groups have not read them yet.
+"""Applies retention at intervals: deletes segments that are older than the topic's limit, or that
+exceed its limit of bytes. Before it deletes segments, it finds out which groups have not read them
+yet.
 
 The setting `retention.hold` lists groups, for example of a mirror or a loader. The committed
 offsets of such a group show which records it has not read yet. The broker keeps these records even
@@ -83,7 +84,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets = dict(outcome)  # if a group has no entry, it has committed nothing
+                self._offsets = dict(outcome)  # a group without an entry has committed nothing
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
@@ -95,8 +96,8 @@ class Expiry:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
                 # The last `look` did not ask ZooKeeper for the offset of this group and partition:
-                # since then segments of the partition have expired, or another group has begun to
-                # hold the partition's segments back. The next `look` asks for the missing offsets.
+                # only later did segments of the partition expire, or did `retention.hold` name this
+                # group. The next `look` asks for the missing offsets.
                 return 0  # 0 keeps all segments until the next call of `look`
             return min((known[reader] for reader in groups), default=None)
 
@@ -119,8 +120,9 @@ class Expiry:
         return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
-        """Logs and counts the offsets that a group can no longer read, because segments that the
-        group held back were deleted.
+        """Logs and counts the offsets that a group can no longer read, because the broker deleted
+        segments that the group had held back. offset: the offset up to which the group had read.
+        cut: what was deleted.
         """
         first = max(offset, cut.first)
         if first >= cut.end:

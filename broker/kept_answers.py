@@ -3,9 +3,9 @@ answer as long as it is correct.
 
 After a restart of the broker, all clients ask for ApiVersions and Metadata at once, and most of
 them name the same topics. The bytes of an answer depend only on the request's version, on its body
-and on some snapshots. A snapshot is an immutable object, which is replaced by a new object when
-something changes. So an answer is correct as long as the snapshots are the same objects, and code
-that changes something need not tell this module.
+and on some snapshots, for example of the cluster's topics. A snapshot is an immutable object, which
+is replaced by a new object when something changes. So an answer is correct as long as the snapshots
+are the same objects, and code that changes something need not call this module.
 
 The handler of a request must not keep its answer if the answer depends on anything else, or if the
 request has an effect, such as the creation of a topic.
@@ -39,7 +39,8 @@ class KeptAnswers:
     first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """`pictures` returns the current snapshots. All answers are made from these."""
+        """pictures: a function that returns the current snapshots, from which all answers are
+        made."""
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()
@@ -84,7 +85,7 @@ class KeptAnswers:
             self._drop(next(iter(self._answers)))
 
     def _drop_outdated(self) -> bool:
-        """If a snapshot has been replaced, forgets all answers and returns True."""
+        """If a snapshot has been replaced, drops all answers and returns True."""
         now = self._pictures()
         if len(now) == len(self._made_from) and all(map(is_, now, self._made_from)):
             return False

@@ -1,4 +1,4 @@
-"""Reports on verdicts, for people and programs: a sentence, a table, JSON, an exit status."""
+"""Reports on verdicts: as a sentence, a table and an exit status for people, and as JSON."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """The exit status: 0 if all is good, otherwise 1. All is good if all of these statements are
-    true: There are buckets. Every bucket that is due is complete or accepted; with `everything`,
-    this must be true for all buckets. Every loss and every warning was accepted. No
-    hour of buckets is left unjudged, and the store is not being rebuilt. The newest recount of
-    every output agrees with the counts."""
+    """The exit status: 0 if all of the following statements are true, otherwise 1. There are
+    buckets. Every bucket that is due is complete or accepted; with `everything`, every other bucket
+    is, too. Every loss and every warning was accepted. No hour is left whose buckets were not
+    judged yet, and the collector is not rebuilding its store. The newest recount of every output
+    agrees with the counts."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
@@ -91,16 +91,16 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
 @dataclass(slots=True)
 class Bounded:
     """Bounds the number of agents in a document. left: how many more agents the document may have.
-    If a bucket has more agents than this, its part of the document has only the gravest agents, and
-    the address of all agents (`agents_at`).
+    If a bucket has more than `left` agents, its part of the document has only the agents with the
+    gravest findings, and the URL of a list of all its agents (`agents_at`).
     """
 
     address: Callable[[BucketVerdict], str]
     left: int = 500
 
     def agents(self, verdict: BucketVerdict) -> tuple[Sequence[AgentVerdict], str | None]:
-        """Returns the agents of a bucket that the document shows. If these are not all agents of
-        the bucket, also returns the address of all agents, and otherwise None.
+        """Returns two values: the agents of a bucket that the document shows, and the URL of a list
+        of all agents of the bucket. The URL is None if the document shows all of them.
         """
         count = verdict.parts.count
         if len(verdict.agents) == count <= self.left:
@@ -113,7 +113,7 @@ class Bounded:
 def document(
     found: Standing, shown: Sequence[BucketVerdict], bounded: Bounded | None = None
 ) -> dict[str, Any]:
-    """The whole report for programs: the standing, and the buckets that are shown one by one.
+    """The whole report as JSON: the standing, and an entry for each of the buckets `shown`.
     bounded: limits the number of agents in the document; None for no limit."""
     return {
         "sentence": sentence(found),
@@ -157,7 +157,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
 
 
 def recount_document(recount: RecountResult) -> dict[str, Any]:
-    """The result of a recount, as a JSON document for programs."""
+    """The result of a recount as JSON."""
     return {
         "time": time_text(recount.time_ms),
         "host": recount.host,
@@ -179,8 +179,8 @@ def recount_word(recount: RecountResult) -> str:
 
 
 def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> dict[str, Any]:
-    """One bucket with its agents. (A short verdict has only the gravest agents.) bounded: limits
-    the number of agents in the document; None for no limit."""
+    """One bucket with its agents, as JSON. (A short verdict has only the agents with the gravest
+    findings.) bounded: limits the number of agents in the document; None for no limit."""
     source, agents = verdict.source, verdict.agents
     more: dict[str, Any] = {}
     if bounded is not None:
@@ -317,7 +317,7 @@ def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
 
 
 def agent_document(verdict: AgentVerdict) -> dict[str, Any]:
-    """One agent's part of a bucket."""
+    """One agent's part of a bucket, as JSON."""
     return {
         "agent": verdict.agent,
         "host": verdict.host,

@@ -20,14 +20,13 @@ _WITH_ID = re.compile(r"(.+) \(id (\w+)\)")
 
 
 def topic_name(source: Source) -> str:
-    """`<cluster>.<topic>`."""
+    """The topic's name in the form `<cluster>.<topic>`."""
     return f"{source.cluster}.{source.topic}"
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """Maps each topic to its name as `topic_name` returns it. Several of these topics have the same
-    name if a topic was deleted and created again. In this case each of the names is followed by the
-    beginning of the topic's id."""
+    """Maps each topic to its name. If several of these topics have the same name, because a topic
+    was deleted and created again, the name of each is followed by the first digits of its id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)
@@ -39,19 +38,19 @@ def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
 
 
 def with_id(source: Source, digits: int = 32) -> str:
-    """The topic's name with the beginning of its id."""
+    """The topic's name, followed by the first `digits` digits of its id."""
     return f"{topic_name(source)} (id {source.topic_id[:digits] or 'none'})"
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """The given topic names, and for each of them the name of the topic of its rejects. The name of
-    the topic of rejects contains no topic id, so it matches a topic with any id."""
+    """The given topic names, each followed by the name of its topic of rejects. The latter contains
+    no topic id, so it matches a topic of rejects with any id."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
 def topics_named(names: Sequence[str] | None) -> list[str] | None:
-    """The topic names, without cluster and id, that these names may mean: `a.b` may mean the topic
-    `a.b`, or the topic `b` of cluster `a`. None if `names` is None."""
+    """Returns the topics, without cluster and id, that these names may mean. For example, `a.b` may
+    mean the topic `a.b`, or the topic `b` of cluster `a`. Returns None if `names` is None."""
     if names is None:
         return None
     known = [_named(name)[0] for name in names]
@@ -59,15 +58,15 @@ def topics_named(names: Sequence[str] | None) -> list[str] | None:
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether one of these names is the topic's name. A name may begin with the cluster's name, and
-    may end with the beginning of the topic id."""
+    """Whether one of `names` names the topic `source`. A name may begin with the cluster's name,
+    and may end with the first digits of the topic's id."""
     known = {source.topic, topic_name(source)}
     topic_id = source.topic_id or "none"
     return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The topic's name in the text, and the beginning of the topic id ("" if the text has no
-    id)."""
+    """Divides the text into a topic's name and the first digits of the topic's id ("" if the text
+    has no id)."""
     match = _WITH_ID.fullmatch(text)
     return (match[1], match[2]) if match else (text, "")

@@ -1,16 +1,17 @@
-"""Decides, without I/O, what is equal, what differs, and what cannot be compared.
+"""Decides, without I/O, which rows and records are equal to the samples, which differ, and which
+cannot be compared.
 
 For each record that a sample names:
 
-    rows        if the record has a row, the row is compared; if it has several rows, this counts as
-                a difference, too
+    rows        if the record has a row, the row is compared. Several rows for one record count as a
+                difference, even if their content is right
     records     if the record has no row, the record in the log is compared. If the topic is loaded
                 up to an offset after the record, the missing row is a difference
     neither     if neither row nor record was found, for example because the record has expired
                 before it was loaded, nothing can be compared
 
-A row or a record is also a difference if its line begins in the sampled bytes, but the sample does
-not name the line. The agent would not make such a record.
+A row or a record also counts as a difference if its line begins in the sampled bytes, but the
+sample does not name the line: when the agent made the records again, it made none for this line.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ NOT_FOUND = "neither a row nor a record was found: not loaded, and expired or no
 
 
 Line = tuple[int, int, int]
-"""Agent, file and first byte of a line."""
+"""The agent id and the file id of a line, and the position of the line's first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A line whose row or record differs. found: the row or the record. is_row: whether `found` is
-    a row. words: what differs.
+    """A line whose row or record differs from the sample. found: the row or the record. is_row:
+    whether `found` is a row. words: a sentence that says what differs.
     """
 
     wanted: Wanted
@@ -64,7 +65,7 @@ class Compared:
 
     @property
     def compared(self) -> int:
-        """How many rows and records were compared."""
+        """How many rows and records were compared in total."""
         return self.rows + self.records
 
     def add(self, other: Compared) -> None:
@@ -78,15 +79,16 @@ class Compared:
 
 
 def unfound(wanted: Wanted, rows: Iterable[Found]) -> set[int]:
-    """Returns the first bytes of the lines that have no row, so that their records are needed."""
+    """Returns the positions of the lines that have no row, so that their records must be found. A
+    line's position is the position of its first byte in the file."""
     return set(wanted.part.firsts) - {each.first for each in rows}
 
 
 def compare(
     wanted: Wanted, rows: Sequence[Found], records: Sequence[Found], ends: Mapping[int, int]
 ) -> Compared:
-    """Compares one part of a sample. records: the records of the lines that have no row. ends: by
-    partition, the offset up to which the topic is loaded.
+    """Compares one part of a sample with rows and records. records: the records that were found for
+    lines without a row. ends: by partition, the offset up to which the topic is loaded.
     """
     part, result = wanted.part, Compared()
     sums = dict(zip(part.firsts, part.sums, strict=True))

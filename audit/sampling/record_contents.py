@@ -1,4 +1,4 @@
-"""Makes the content sums of the records in batches, without I/O."""
+"""Finds the records of sampled lines in batches, and computes their content sums, without I/O."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NOBODY: Final = -1
 
 
 class RecordContents:
-    """Takes batches, and yields the records whose lines begin in one of the spans. If a batch's
-    header names the producer of another agent, skips the batch without unpacking it (see
-    audit/tracing).
+    """Takes batches, and yields the records whose lines begin in one of the spans. If the producer
+    id in a batch's header belongs to an agent of which no span is wanted, the batch is skipped
+    without unpacking it (see audit/tracing).
     """
 
     def __init__(self, ids: Ids) -> None:
@@ -34,7 +34,8 @@ class RecordContents:
     def take(
         self, topic: str, partition: int, header: BatchHeader, raw: memoryview
     ) -> Iterator[tuple[Span, Found]]:
-        """Yields the wanted records of this batch. Raises CorruptBatch."""
+        """Yields the records of this batch whose lines begin in one of the spans. Raises
+        CorruptBatch."""
         producer = topic, header.producer_id
         if header.is_control or self._agents.get(producer, NOBODY) not in {NOBODY, *self._wanted}:
             return

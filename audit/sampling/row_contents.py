@@ -1,8 +1,9 @@
 """Reads those rows of one Parquet file whose lines begin in the wanted spans, and computes their
 content sums.
 
-The module skips row groups without such rows, as far as the statistics of `_agent`, `_file_id` and
-`_offset` show this. It reads the other columns only in row groups that have such a row.
+The module skips a row group if the statistics of `_agent`, `_file_id` and `_offset` show that it
+has no such row. In the other row groups, the module first reads these three columns, and reads
+further columns only if they show such a row.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def rows_in(file: IO[bytes], path: str, codecs: Codecs) -> Iterator[tuple[Span, 
 
 
 def obstacle(schema: pa.Schema, codec: Codec) -> str:
-    """Returns the reason why rows with these columns cannot be turned back into datums of the
-    codec; empty if they can.
+    """Returns the reason why rows with the columns of `schema` cannot be converted to datums of the
+    codec; an empty text if they can.
     """
     for field in codec.arrow_schema:
         at = schema.get_field_index(field.name)
@@ -66,8 +67,8 @@ def obstacle(schema: pa.Schema, codec: Codec) -> str:
 
 
 def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
-    """Returns the content sum of each row. If a row has a value that does not fit the schema of the
-    row's record, the sum is empty.
+    """Returns the content sum of each row. If a row has a value that does not fit the schema of its
+    record, the row's sum is an empty value.
     """
     times = int64_of(table.column("_timestamp"))
     lengths = int64_of(table.column("_length"))
@@ -80,8 +81,8 @@ def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
 
 
 def row_at(file: IO[bytes], number: int, codec: Codec) -> dict[str, Any] | None:
-    """Returns the values of one row in the types of its record, or None if they cannot be converted
-    to these types.
+    """Returns the values of row `number` of the file in the types of its record, or None if they
+    cannot be converted to these types.
     """
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     for at in range(parquet.num_row_groups):
@@ -101,7 +102,8 @@ def _datums(table: pa.Table, codec: Codec) -> pa.BinaryArray:
 
 
 def _columns(table: pa.Table, codec: Codec) -> pa.RecordBatch:
-    """The columns of the record's fields, in the codec's types."""
+    """Returns those columns of `table` that belong to fields of the record, converted to the
+    codec's types."""
     columns = [
         reverted(_whole(table.column(field.name)), field.type) for field in codec.arrow_schema
     ]
@@ -159,9 +161,9 @@ def _is_in(columns: Mapping[str, Int64s], span: Span) -> Bools:
 
 
 def _form(arrow: pa.DataType) -> object:
-    """Returns a value for a type. If two types count as the same type, their values are equal. The
-    value leaves out the names of items, and whether parts may be null, because files do not keep
-    these.
+    """Returns a value by which types are compared: if two types count as the same type, their
+    values are equal. The value leaves out the names of list items, and whether a part is nullable,
+    because Parquet files do not keep these.
     """
     if pa.types.is_dictionary(arrow):
         return _form(arrow.value_type)

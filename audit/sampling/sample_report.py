@@ -1,6 +1,4 @@
-"""Reports the result of a survey of samples: as text, as a document for programs, and as
-messages.
-"""
+"""Reports the result of a survey of samples: as text, as JSON, and as messages to the collector."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ TEXT_CHARACTERS_MAX: Final = 300
 
 
 def table(found: Sequence[Surveyed]) -> list[dict[str, Any]]:
-    """The table: a row for each topic."""
+    """The table of the report: a row for each topic."""
     return [
         {
             "topic": topic_name(each.source),
@@ -76,7 +74,7 @@ def lines(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> Iter
 
 
 def sentence(found: Sequence[Surveyed], told: Told) -> str:
-    """Says in one sentence how many of the compared lines have other content."""
+    """Says in one sentence how many of the compared lines differ from their rows or records."""
     if not told.samples:
         return (
             "No agent has told a sample: set sample.ranges in agent.yml; samples come after the end"
@@ -92,13 +90,14 @@ def sentence(found: Sequence[Surveyed], told: Told) -> str:
 
 
 def is_good(found: Sequence[Surveyed]) -> bool:
-    """Whether at least one line was compared, and no compared line has other content."""
+    """Whether at least one line was compared, and no compared line differs from its row or
+    record."""
     compared = sum(each.compared.compared for each in found)
     return compared > 0 and not any(each.compared.differing for each in found)
 
 
 def document(found: Sequence[Surveyed], gone: Sequence[Sample], told: Told) -> dict[str, Any]:
-    """The whole report for programs."""
+    """The whole report as JSON."""
     return {
         "ok": is_good(found),
         "topics": [_topic_document(each) for each in found],
@@ -165,8 +164,8 @@ def _is_removed(surveyed: Surveyed, earlier: ContentDifference) -> bool:
 def _with_differences(
     made: SampleResult, differences: Sequence[ContentDifference], earlier: Sequence[SampleResult]
 ) -> SampleResult:
-    """The result `made` with these differences, and also with the differences that the earlier
-    results count but do not list."""
+    """The result `made`, with the given differences added, and with the number of differences that
+    the earlier results count but do not list."""
     listed, others = differences[:DIFFERENCES_MAX], differences[DIFFERENCES_MAX:]
     times = [x.time_ms for x in others]
     times += [ms for x in earlier for ms in (x.unlisted_least, x.unlisted_greatest)]

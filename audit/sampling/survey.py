@@ -1,5 +1,5 @@
-"""Looks for the rows and records of samples, compares them with the samples, and finds out what
-differs.
+"""Looks for the rows and records of samples, compares them with the samples, and finds out in which
+fields they differ.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.topic_reading import MAX_BYTES
 
 CLOSER_MAX: Final = 20
-"""For at most this many differences of a topic, the survey also reads the record, the values and
-the line.
+"""For at most this many differences of a topic, the survey also reads the record, its values and
+the line of the log file, to show them.
 """
 
 CodecOf = Callable[[int], Codec | str]
@@ -37,10 +37,10 @@ _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """Details of a difference. record: for a differing row, whether the row's record has the right
-    content; None if no log has the record any more. fields: the fields in which row and record
-    differ. line: the line's text, if the file is on this host. values: the values of the row or the
-    record.
+    """Details of a difference. record: for a differing row, a sentence that says whether the row's
+    record has the right content; None if the record was not found. fields: the fields in which row
+    and record differ. line: the line's text, if its log file is on this host. values: the values of
+    the row or the record.
     """
 
     record: str | None = None
@@ -52,10 +52,10 @@ class Closer:
 @dataclass(slots=True)
 class Surveyed:
     """The result of a survey of one source topic. output: the topic's name in the output; empty if
-    the output does not have the topic. compared: the comparison of all samples. by_day: for each
-    day of samples, the comparison of that day's samples. unread: sentences about files that could
-    not be read. closer: details of the first differences; the key is the difference's index in
-    `compared.differing`.
+    the output does not have the topic. compared: the result of comparing all samples. by_day: the
+    same result, divided by the day of the samples. unread: sentences about files of the output that
+    could not be read. closer: details of the first differences; the key is the difference's index
+    in `compared.differing`.
     """
 
     source: Source
@@ -69,12 +69,13 @@ class Surveyed:
 
     @property
     def ranges(self) -> int:
-        """How many ranges were compared."""
+        """How many sampled ranges of bytes have records of this topic."""
         return len(self.wanted)
 
 
 def survey(site: Site, wanted: Sequence[Wanted], codec_of: CodecOf) -> list[Surveyed]:
-    """Compares all parts of samples, topic by topic. Returns the result for each topic."""
+    """Compares all parts of samples with rows and records, topic by topic. Returns a result for
+    each topic."""
     by_source: dict[Source, list[Wanted]] = {}
     for each in wanted:
         by_source.setdefault(each.part.source, []).append(each)
@@ -94,8 +95,8 @@ def _of_topic(site: Site, source: Source, wanted: Sequence[Wanted], codec_of: Co
     if cluster is not None:
         result.cluster = cluster.name
         records = _records(cluster, source, lacking)
-    # A record that is loaded but has no row counts as a difference. But if a file could not be
-    # read, it may have the row, so then no offset counts as loaded.
+    # A record that is loaded but has no row counts as a difference. But if a file of the output
+    # could not be read, the row may be in that file. In this case no offset counts as loaded.
     ends = topics[0].ends if topics and not result.unread else {}
     for each in wanted:
         found = compare(each, rows.get(each.span, ()), records.get(each.span, ()), ends)
@@ -173,7 +174,7 @@ def _cluster(site: Site, source: Source) -> SiteCluster | None:
 def _records(
     cluster: SiteCluster, source: Source, wanted: Sequence[Wanted]
 ) -> dict[Span, list[Found]]:
-    """Returns the records of the lines for which the output lacks a row."""
+    """Returns the records of lines that have no row in the output."""
     if not wanted:
         return {}
     search = RecordContents({each.span: each.part.schema_id for each in wanted})
@@ -195,7 +196,8 @@ def _closer(
     differing: Differing,
     codec_of: CodecOf,
 ) -> Closer:
-    """Returns the details of a difference, as far as files and brokers still have them."""
+    """Returns the details of a difference, as far as the log file and the brokers still have
+    them."""
     wanted, found = differing.wanted, differing.found
     text = site.text_here(wanted.sample.agent, wanted.sample.file, found.first)
     line = None if text is None else text[1].decode("utf-8", "replace").rstrip("\r\n")
@@ -242,7 +244,8 @@ def _decoded(record: Found, codec: Codec) -> dict[str, Any] | None:
 def _row_values(
     topics: Sequence[LoadedTopic], differing: Differing, codec: Codec
 ) -> dict[str, Any] | None:
-    """The values of a differing row, read again from its file; None if the row cannot be read."""
+    """The values of a row that differs, read again from its Parquet file; None if they cannot be
+    read."""
     path, _, number = differing.found.place.rpartition(" row ")
     for topic in topics:
         for named in topic.files:

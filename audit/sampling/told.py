@@ -19,8 +19,8 @@ SAMPLES_MAX: Final = 100_000
 
 @dataclass(slots=True)
 class Told:
-    """The samples of a span of time. refused: the number of damaged messages. is_cut: whether the
-    audit topics have more than SAMPLES_MAX samples of this time.
+    """The samples of a span of time. refused: the number of damaged messages on the audit topics.
+    is_cut: whether the span has more than SAMPLES_MAX samples, so that some were left out.
     """
 
     samples: dict[tuple[int, int, int, int], Sample] = field(default_factory=dict)
@@ -28,8 +28,8 @@ class Told:
     is_cut: bool = False
 
     def take(self, values: Iterable[bytes], since_ms: int, until_ms: int) -> None:
-        """Takes the samples of periods that begin in [since_ms, until_ms). Takes each sample only
-        once, although an agent may send a message again and mirrors copy messages.
+        """Adds the samples of periods that begin in [since_ms, until_ms). Adds each sample only
+        once, although an agent may send a message again, and mirrors copy messages.
         """
         for value in values:
             try:
@@ -46,15 +46,16 @@ class Told:
 
     @property
     def missing(self) -> int:
-        """For how many of the ranges that agents have chosen no message has arrived."""
+        """How many of the ranges that agents have chosen are missing, because their messages have
+        not arrived."""
         drawn = {(x.agent, x.period): x.count for x in self.samples.values()}
         return sum(drawn.values()) - len(self.samples)
 
 
 def read(client: Client, clock: Clock, since_ms: int, until_ms: int, told: Told) -> None:
-    """Reads the audit topics of a cluster. An agent publishes the sample of a range after the end
-    of the range's period, so messages before `since_ms` have no wanted sample. Raises
-    Unreachable.
+    """Reads the audit topics of a cluster, and adds to `told` the samples of periods that begin in
+    [since_ms, until_ms). An agent publishes a sample after the end of the sample's period, so
+    messages before `since_ms` need not be read. Raises Unreachable.
     """
     names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
     found = topic.bounds(client, names)

@@ -1,4 +1,4 @@
-"""The values of a comparison: a sample's part for one topic, and the rows and records that were
+"""The values that are compared: a sample's part for one topic, and the rows and records that were
 found.
 """
 
@@ -13,7 +13,7 @@ from skidway.audit.topic.sample_result import DAY_MS
 
 
 class Span(NamedTuple):
-    """The bytes [begin, end) of a file of an agent."""
+    """The bytes [begin, end) of a file. agent, file: the agent's id and the file id."""
 
     agent: int
     file: int
@@ -45,7 +45,7 @@ class Wanted:
 
     @property
     def day(self) -> int:
-        """The start, in ms, of the day (UTC) of the sample."""
+        """The day (UTC) of the sample, as the time in ms at which the day starts."""
         return self.sample.period - self.sample.period % DAY_MS
 
 
@@ -75,8 +75,8 @@ class Found:
 
 
 def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:
-    """Yields the parts of the samples, topic by topic. If the bytes of a range are gone, its sample
-    has no parts.
+    """Yields each part of each sample. If a sample's bytes were gone before the agent could read
+    them again, the sample has no parts.
     """
     for sample in samples:
         for part in sample.parts:
@@ -84,5 +84,5 @@ def wanted_of(samples: Iterable[Sample]) -> Iterator[Wanted]:
 
 
 def least_ms(wanted: Sequence[Wanted]) -> int:
-    """The least event time of the records."""
+    """The least event time of the records that these samples name."""
     return min(each.part.least_ms for each in wanted)

@@ -2,11 +2,11 @@
 
 The package has these modules:
 
-    decisions       decisions of people about verdicts: acceptances, and retired places
+    decisions       decisions of people about verdicts: accepted findings, and retired places
     recount_result  results of recounts
-    sample          what the records of randomly chosen ranges must contain
+    sample          what the records of a randomly chosen range of a file must contain
     sample_result   what comparisons of samples found
-    source_names    the source topics of a message, in one text
+    source_names    the text that names the source topics of a message
     count_columns   the counts of a delta, as values and as columns
     seal_columns    the topics of a seal, as values and as columns
     notes           messages that change no verdict
@@ -16,8 +16,9 @@ The package has these modules:
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
     usual_messages  decodes the most frequent kinds of messages faster
-    head            reads the first fields of a tier's message without decoding the rest
+    head            reads the first fields of a message with counts or seals, without decoding the
+                    rest
     topic           creates the topic, and reads values from it
     publisher       publishes messages from a durable outbox, in order; reads back the newest
-                    message
+                    message that the program has published
 """

@@ -6,10 +6,10 @@ notes).
                  "loss": MS, "files": [{"path": PATH, "bytes": BYTES, "oldest": MS, "loss": MS}]}],
      "more": {"topics": N, "bytes": BYTES}}
 
-`oldest` is the time since which the oldest of these bytes is known to be in its file. `loss` is the
-time at which the first file with such bytes will be deleted. A value that is not known is null. The
-note names only the topics that will lose bytes first, and for each topic only the files that will
-lose bytes first. `more` has the number of the other topics, and the sum of their bytes.
+`oldest` is the time since which the oldest unsafe byte is known to be in its file. `loss` is the
+time at which the first file with unsafe bytes will be deleted. A value that is not known is null.
+The note names only the topics that will lose bytes first, and for each topic only the files that
+will lose bytes first. `more` has the number of the other topics, and the sum of their bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TopicBacklog:
 
     @property
     def bytes(self) -> int:
-        """All unsafe bytes."""
+        """All unsafe bytes of the topic."""
         return self.unread + self.unacknowledged
 
 
@@ -67,14 +67,15 @@ class Backlog:
 
     @property
     def bytes(self) -> int:
-        """All unsafe bytes."""
+        """All unsafe bytes of the agent."""
         return sum(x.bytes for x in self.topics) + self.more_bytes
 
 
 def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
-    """Returns a sort key. Files or topics with a known time of loss come first, in the order of
-    this time, and all others follow. If two times of loss are equal, or both are unknown, the older
-    bytes come first. If these are equally old, the larger number of bytes comes first.
+    """Returns a sort key that puts the most urgent files or topics first. Those with a known time
+    of loss come before all others, in the order of this time. If two times of loss are equal, or
+    both are unknown, the one with older bytes comes first. If the bytes are equally old, the one
+    with more bytes comes first.
     """
     return (
         found.loss_ms is None,

@@ -1,7 +1,8 @@
 """The counts of one delta, as columns.
 
-A fleet sends millions of counts in a minute. With columns, handling thousands of counts costs
-little more than handling one. The same object is a sequence, which yields each count as a value.
+A fleet sends millions of counts in a minute. In columns, thousands of counts are handled with one
+operation of numpy. `CountColumns` is also a sequence of counts, for code that handles one count
+after the other.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ COLUMNS: Final = (
     "source", "agent", "bucket", "bucket_ms", "count", "bytes", "checksum", "rejects", "repeats",
     "previous",
 )  # fmt: skip
-"""The columns, in the order of the table. `source` is an index into the sources."""
+"""The names of the columns, in the order in which a message has them. `source` is the index of the
+source topic in the message's list of source topics."""
 
 _LONG: Final = np.dtype("<i8")
 _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
@@ -30,7 +32,8 @@ _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
 @dataclass(frozen=True, slots=True)
 class Filtered:
     """How many records a rule of an agent's setting `shape` left out. bytes: the sum of the lengths
-    in their origins. The numbers are signed, like all counts."""
+    in the origins of these records. Both numbers may be negative, like all counts: a delta can take
+    back an earlier count."""
 
     rule: str
     records: int
@@ -42,9 +45,9 @@ class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
-    for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
-    no longer has its number. filtered: the records that rules left out, sorted by rule; `count`
-    does not include these records.
+    for the bucket. It is 0 if there is no such delta, and -1 if the producer no longer knows
+    whether there is one. filtered: the records that rules left out, sorted by rule; `count` does
+    not include these records.
     """
 
     source: Source
@@ -61,11 +64,11 @@ class Count:
 
 
 class CountColumns(Sequence[Count]):
-    """Counts in a table with one row for each of COLUMNS and one column for each count.
+    """Counts in an array with one row for each of COLUMNS and one column for each count.
 
-    names: the source topics to which the row `source` points (see source_names). filtered: by the
-    index of a count, the records that rules left out. An object is equal to any other sequence with
-    equal counts.
+    names: the source topics, in one text (see source_names); `source` is an index into them.
+    filtered: by the index of a count, how many records each rule left out. An object is equal to
+    any other sequence with equal counts.
     """
 
     __slots__ = ("filtered", "names", "table")
@@ -169,14 +172,14 @@ class CountColumns(Sequence[Count]):
 
 @lru_cache(maxsize=1024)
 def _ascending(count: int) -> bytes:
-    """Returns the column `source` for counts that each have their own source, in order: 0, 1, 2 ...
-    Most messages have this column.
+    """Returns the bytes of the column `source` with the values 0, 1, 2 ... Most messages have this
+    column, because each of their counts belongs to another source topic.
     """
     return np.arange(count, dtype=_LONG).tobytes()
 
 
 def _are_named(indexes: npt.NDArray[np.int64], count: int) -> bool:
-    """Whether the column has all numbers below `count`, and no others."""
+    """Whether the column `source` has every index below `count`, and no other number."""
     if not len(indexes):
         return count == 0
     if indexes.min() < 0 or indexes.max() != count - 1:

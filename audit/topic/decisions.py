@@ -2,14 +2,15 @@
 I/O.
 
     Acceptance    accepts findings of a bucket: they stay in the verdict, but the audit no longer
-                  counts them as faults of the bucket
+                  counts the bucket as incomplete because of them
     Retirement    retires a place: the audit no longer waits for its counts (see retired_places)
     Revocation    revokes the decision with a given id
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts with
-an empty ledger reads them again. Each decision has a random id and is valid until a revocation with
-that id arrives, so neither the order of the messages nor any clock matters. An acceptance lists the
-findings that the person saw, so a finding that appears later is not accepted.
+an empty ledger reads them again. Each decision has a random id. A revocation names this id, and is
+valid even if it arrives before the decision, so neither the order of the messages nor any clock
+matters. An acceptance lists the findings that the person saw, so a finding that appears later is
+not accepted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class FindingName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A person accepts these findings of one bucket."""
+    """A person accepts some findings of one bucket."""
 
     id: int
     time_ms: int
@@ -57,7 +58,7 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """Revokes the decision with the id `revoked`."""
+    """A person revokes the decision with the id `revoked`."""
 
     id: int
     time_ms: int
@@ -70,7 +71,8 @@ Decision = Acceptance | Retirement | Revocation
 
 
 def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """The decisions that were not revoked, without duplicates, the oldest first."""
+    """Returns the acceptances and retirements that were not revoked, each once, the oldest
+    first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}
     return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]

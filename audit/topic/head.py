@@ -1,12 +1,13 @@
-"""Reads the first fields of a tier's message, without decoding the rest.
+"""Reads the first fields of a tier's message (a delta, a seal or a heartbeat), without decoding the
+rest.
 
 Most messages of a busy audit topic are deltas (counts) of agents, which a loader does not need. The
 largest messages are deltas of loaders, with the counts of all agents. For a small load, decoding
 all of these messages would cost more than the rest of the load.
 
 In every version of the schema `Audit`, a message begins with its kind and its tier. The kind and
-the tier are Avro enums with few symbols, so each of them is one byte: the index of the symbol times
-two.
+the tier are Avro enums with few symbols, so each of them is encoded as one byte: the index of the
+symbol times two.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DELTA, SEAL, HEARTBEAT = "DELTA", "SEAL", "HEARTBEAT"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The sender of a message, and the message's number."""
+    """The sender (producer and epoch) of a message, and the message's number."""
 
     producer: str
     epoch: int
@@ -36,14 +37,14 @@ class Head:
 
 
 def sort_of(value: bytes) -> tuple[str, Tier] | None:
-    """The kind and the tier of a tier's message; None if the value is damaged or is not a message
-    of a tier."""
+    """The kind and the tier of a tier's message; None if the value is not a tier's message."""
     return _sorts(bytes(value[:HEADER_BYTES])).get(bytes(value[HEADER_BYTES : HEADER_BYTES + 2]))
 
 
 def head_of(value: bytes) -> Head:
-    """The head of a tier's message. Raises MessageRefused if the value is not a message of a tier,
-    or if the head is damaged. Does not notice damage in the other fields."""
+    """Returns the sender and the number of a tier's message. Raises MessageRefused if the value is
+    not a tier's message, or if the fields up to the number are damaged. Does not notice damage in
+    the other fields."""
     fields = _first_fields(bytes(value[:HEADER_BYTES]))
     if fields is None:
         raise MessageRefused("The value is no message of a tier.")
@@ -56,8 +57,9 @@ def head_of(value: bytes) -> Head:
 
 @cache
 def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
-    """A message begins with a header that names its schema. For messages with this header, the
-    function maps the two bytes after the header to the message's kind and tier."""
+    """A message begins with a header that names its schema; the next two bytes are its kind and its
+    tier. Returns a dictionary for messages with this header: from these two bytes to the kind and
+    the tier. It is empty if the schema is not that of a tier's messages."""
     fields = _first_fields(header)
     if fields is None:
         return {}
@@ -71,8 +73,8 @@ def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
 
 @cache
 def _first_fields(header: bytes) -> Any:
-    """The schema that this header names, without the fields after the message's number. None if the
-    header does not name a schema of a tier's messages."""
+    """Returns the schema that this header names, without the fields after the message's number.
+    Returns None if the header does not name a schema of a tier's messages."""
     schema = single_object.shipped().with_header(header)
     if schema is None or schema.name != AUDIT_SCHEMA:
         return None

@@ -1,5 +1,5 @@
-"""The report of a loader about one load, as the body of a note (see module notes). The note has the
-number of the load, and the time of the commit.
+"""The report of a loader about one load, as the body of a note (see module notes). The fields
+`number` and `time` of the note are the number of the load and the time of its commit.
 
     {"source": [CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID], "seconds": SECONDS, "offsets": N, "rows": N,
      "rejects": N, "files": N, "bytes": N, "rejected": [HOUR_MS, PARTITION, OFFSET]}

@@ -7,7 +7,8 @@ Notes are JSON (see module notes). All other messages have one of six schemas:
     schemas/announcement.avsc    the meaning of a file id
     schemas/decision.avsc        decisions of people (decisions)
     schemas/recount.avsc         results of recounts (recount_result)
-    schemas/sample.avsc          what the records of randomly chosen ranges must contain (sample)
+    schemas/sample.avsc          what the records of a randomly chosen range of a file must contain
+                                 (sample)
     schemas/sample_result.avsc   what comparisons of samples found (sample_result)
 
 The key of a numbered message is (tier, producer, epoch, number). Two messages with the same key
@@ -59,12 +60,12 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Bytes on the audit topic that are not an audit message of a known schema."""
+    """Raised for a record's value that is not an audit message of a known schema."""
 
 
 class SchemaUnknown(MessageRefused):
-    """A message whose schema this version of Skidway does not have. fingerprint: the schema's
-    fingerprint, in hex."""
+    """Raised for a message whose schema this version of Skidway does not have. fingerprint: the
+    schema's fingerprint, in hex."""
 
     def __init__(self, fingerprint: bytes) -> None:
         super().__init__(
@@ -82,7 +83,7 @@ class Tier(StrEnum):
     MIRROR = "MIRROR"
     HDFS = "HDFS"
 
-    __hash__ = str.__hash__  # Enum's __hash__ is slow, and every key of a sender has a tier
+    __hash__ = str.__hash__  # Enum's __hash__ is slow, and senders are often dictionary keys
 
 
 class Certainty(StrEnum):
@@ -95,15 +96,16 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds that an agent assumes for event times. lateness_ms: a line that was lost before
-    the agent could read it is at most this much older than the last seal before the loss. ahead_ms:
-    the event time of a line is at most this much ahead of the time at which the line was read."""
+    """The bounds that an agent assumes for event times. lateness_ms: if a line was lost before the
+    agent could read it, its event time is at most this much older than the last seal before the
+    loss. ahead_ms: the event time of a line is at most this much ahead of the time at which the
+    line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
 
     def or_wider(self, other: Bounds) -> Bounds:
-        """The greater `lateness_ms` of the two, and the greater `ahead_ms`."""
+        """Returns bounds with the greater `lateness_ms` of the two, and the greater `ahead_ms`."""
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -129,8 +131,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets [first, end) of a partition. The message with this range contains the counts of the
-    records at these offsets."""
+    """Offsets [first, end) of a partition. A delta has the ranges whose records it counts."""
 
     source: Source
     partition: int
@@ -172,8 +173,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The counts since the sender's previous delta. The sender commits them together with its
-    progress."""
+    """The records that a sender has counted since its previous delta. One transaction stores the
+    delta and the sender's progress."""
 
     sender: Sender
     number: int
@@ -211,8 +212,8 @@ class Announcement:
 
     fingerprint: SHA-256 of the first fingerprint_length bytes of the file. source: the topic to
     which the agent sends the file's records. begin: the position of the first byte to which the id
-    refers. length: the final length once the file is closed; None while the file is open. born_ns:
-    when the file's inode was created, in ns since 1970; None if unknown.
+    refers. length: the final length of the file; None until the file id has ended. born_ns: when
+    the file's inode was created, in ns since 1970; None if unknown.
     """
 
     time_ms: int
@@ -305,9 +306,8 @@ def decode(value: bytes) -> Message:
 
 
 def announcement_in(value: bytes) -> Announcement | None:
-    """The announcement in a record's value; None for any other value. Most messages are not
-    announcements; this function does not decode them. Raises MessageRefused for a damaged
-    announcement."""
+    """The announcement in a record's value; None for any other value, which is not decoded. Raises
+    MessageRefused for a damaged announcement."""
     if single_object.name_of(value) != ANNOUNCEMENT_SCHEMA:
         return None
     message = decode(value)
@@ -393,7 +393,7 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
 
 
 def _sample_result(record: dict[str, Any]) -> SampleResult:
-    """Raises ValueError if a difference is in a tier that does not exist."""
+    """Raises ValueError if a difference names a tier that does not exist."""
     result = sample_result.result_of(record, _milliseconds(record["time"]))
     for each in result.differences:
         Tier(each.tier)

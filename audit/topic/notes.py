@@ -1,11 +1,11 @@
 """Notes: messages of `_skidway_audit` that change no verdict.
 
 A note contains information that helps people, for example which bytes are not safe yet. Notes are
-JSON, and not Avro in single-object encoding, so that an older collector skips them as records that
-are no messages. If a note had a new Avro schema instead, the older collector could not rule out
-that the note reports a loss, and would call every bucket unknown. Fields of the body may be
-missing, too, because another version may have written the note. A reader treats a missing field as
-unknown.
+JSON, and not Avro in single-object encoding, so that an older version of the collector, which does
+not know notes, skips them as records that are no messages. If a note had a new Avro schema, the
+older collector could not rule out that it reports a loss, and would call every bucket unknown.
+Fields of the body may be missing, because another version may have written the note. A reader
+treats a missing field as unknown.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}
@@ -29,11 +29,11 @@ NOTE_BYTES_MAX: Final = 128 * 1024
 _TEXTS, _NUMBERS = ("note", "producer", "host", "cluster"), ("epoch", "number", "time")
 _LONG_END = 1 << 63
 _NAME_MAX = 255
-"""The greatest length of the kind of a note, and of each name that says who sent it."""
+"""The greatest length, in characters, of a note's kind and of the names of its sender."""
 
 
 class NoteInvalid(SkidwayError):
-    """Bytes that begin like a note, but are no valid note."""
+    """Raised for bytes that begin like a note, but are no valid note."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ messages that are still in the outbox are sent again. A message that is sent twi
 and the same content, and the collector counts it once.
 
 At start the owner reads back its newest message. If that message is newer than the owner's state,
-the state is an old copy, because the machine was restored or cloned. In this case the owner stops.
-Otherwise its new messages would have the numbers of messages that were published already.
+the state is an old copy: the machine was restored or cloned. In this case the owner stops, because
+its new messages would have the numbers of messages that were published already.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ ENTRIES_MAX = 500
 """The publisher reads at most this many entries from the outbox at a time."""
 
 FIRST_LOOK_OFFSETS = 1_000
-"""The program searches backwards for its own newest message. The first step covers this many
-offsets, and each further step covers twice as many as the step before."""
+"""A program searches a partition backwards for its own newest message. The first step reads this
+many offsets, and each further step reads twice as many as the step before."""
 
 _HEARTBEAT = "heartbeat"
 
@@ -52,7 +52,8 @@ class Outbox(Protocol):
     """Durable messages that wait to be published, in the order of their sequence numbers."""
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """The (sequence, message) of at most `limit` entries after `after`, in order."""
+        """Returns at most `limit` entries with sequence numbers above `after`, in order, each as
+        (sequence number, message)."""
         ...
 
     def published(self, up_to: int) -> None:
@@ -77,12 +78,13 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster refuses an audit message permanently. The outbox still has the message."""
+    """Raised if the cluster refuses an audit message permanently. The outbox still has the
+    message."""
 
 
 class Publisher:
-    """Sends the messages of an outbox. Only one thread may use a publisher, and no other code may
-    use its producer.
+    """Sends the messages of an outbox. Only one thread may use a publisher, and only the publisher
+    may use its producer.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class Publisher:
             if delivery.error is None:
                 self._acknowledged(delivery.token)
             else:
-                self._sent = self._published  # unpublished messages are sent again, in order
+                self._sent = self._published  # the next `_send` sends unpublished messages again
                 if not isinstance(delivery.error, Drained):
                     refusal = delivery.error
         if refusal is not None:
@@ -145,9 +147,9 @@ class Publisher:
 
 
 class Heartbeats:
-    """Sends heartbeats, with a producer of its own. A heartbeat contains the number of the last
-    numbered message, so it must arrive after that message. Therefore heartbeats are sent only while
-    the outbox is empty."""
+    """Sends heartbeats, with a producer that nothing else uses. A heartbeat contains the number of
+    the last numbered message, so it must arrive after that message. Therefore heartbeats are sent
+    only while the outbox is empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
@@ -195,9 +197,11 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused if the newest published message is newer than the program's own state.
+    """Raises StateRefused if the message `newest`, which the program has published, is newer than
+    the program's own state.
 
-    state: a name for the program's state and the place where it is stored, for the error message.
+    epoch, number: of the newest message that the state knows. state: the name and place of the
+    state, for the error's text.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return
@@ -229,7 +233,8 @@ def _newest_in(
     clock: Clock,
 ) -> Newest | None:
     """Returns the newest message of the sender `who` in one partition, or None if there is none.
-    Searches backwards from the end; each step is twice as long as the step before."""
+    Searches backwards from the end of the partition; each step reads twice as many offsets as the
+    step before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)

@@ -22,8 +22,9 @@ _FIELDS = (
 @dataclass(frozen=True, slots=True)
 class RecountResult:
     """The result for one topic of one output. since_ms: only rows with event times from this time
-    on were recounted; None if all rows were recounted. faults, differences: the numbers of faults
-    and differences. reasons: the first faults and differences, in words."""
+    on were recounted; None if all rows were recounted. faults: how many errors were found in files
+    and manifests. differences: how many counts differ from the recounted rows. reasons: the first
+    of these errors and differences, in words."""
 
     time_ms: int
     host: str

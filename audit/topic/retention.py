@@ -4,8 +4,9 @@ the body of a note (see module notes).
     {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, MS], ...]}
 
 The names are those of the source topic, even if the cluster has only a mirrored copy. MS is the
-value of `retention.ms`. The note leaves out a topic whose records may expire earlier
-(`retention.bytes`), or later (`retention.hold`, or no limit), because the time is then not known.
+value of `retention.ms`. The note leaves out a topic if `retention.bytes` may delete records
+earlier, if `retention.hold` may keep them longer, or if there is no limit: then nobody knows when
+its records expire.
 """
 
 from __future__ import annotations

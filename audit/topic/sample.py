@@ -31,7 +31,7 @@ Int64s = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class SamplePart:
     """The records of one topic that the agent makes from the range. firsts: for each record, the
-    position of its first byte in the file, in ascending order. sums: the content sum of each
+    position of its line's first byte in the file, in ascending order. sums: the content sum of each
     record. least_ms, greatest_ms: the least and the greatest event time of the records.
     """
 
@@ -48,8 +48,8 @@ class Sample:
     """The bytes [first, end) of a file, and the records that the agent makes from them.
 
     period: the start, in ms, of the period in which the range was delivered. count: how many ranges
-    were chosen in the period. number: the range's number among these ranges, from 1 on. gone: why
-    the records could not be made again; empty if they were made.
+    were chosen in the period. number: the range's number among these ranges, from 1 on. gone: the
+    reason why the agent could not make the records again; empty if it could.
     """
 
     time_ms: int
@@ -69,7 +69,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[int, int, int, int]:
-        """The values by which a repetition of this message is recognized, because it has the same
+        """A key that is the same for all copies of one message, so that readers can drop repeated
         ones."""
         return self.agent, self.period, self.file, self.first
 

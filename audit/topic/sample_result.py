@@ -32,11 +32,11 @@ _DIFFERENCE_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ContentDifference:
-    """A line whose row or record has other content than the line.
+    """A line whose row or record does not have the content that the agent makes from the line.
 
     time_ms: the event time, which determines the bucket. first, end: the line's bytes in the file.
     tier: HDFS if a row differs, BROKER or MIRROR if a record differs. place: the path of the row's
-    file below the output, or the record's cluster. words: what differs.
+    file below the output, or the record's cluster. words: a sentence that says what differs.
     """
 
     time_ms: int
@@ -57,9 +57,9 @@ class ContentDifference:
 class SampleResult:
     """The result for one topic and one output. day: the begin (ms) of the day of the samples, by
     UTC. compared, equal, differing: how many rows and records were compared, how many of them are
-    equal to their lines, and how many differ. differences: the first of those that differ.
-    unlisted_least, unlisted_greatest: the event times (ms) of the other differences lie between
-    these two, both included."""
+    equal to their samples, and how many differ. differences: the first of those that differ.
+    unlisted_least, unlisted_greatest: the least and the greatest event time (ms) of the differences
+    that are not listed."""
 
     time_ms: int
     host: str
@@ -80,7 +80,7 @@ class SampleResult:
 
     @property
     def name(self) -> str:
-        """The name under which the ledger stores the newest result of a topic."""
+        """The name under which the ledger stores the newest result for an output and a day."""
         return f"sample of {day_text(self.day)} in {self.output or 'brokers'}"
 
 

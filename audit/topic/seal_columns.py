@@ -1,4 +1,4 @@
-"""The seals of one message, as columns (see count_columns)."""
+"""The seals of one message, as columns (for the reason, see count_columns)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SealedTopic:
 
 
 class SealColumns(Sequence[SealedTopic]):
-    """Seals of topics.
+    """An agent's seals of its topics, in arrays.
 
     names: the topics (see source_names). table: an array of shape (3, n): `sealed_until`, `at` and
     `final` of each topic. offsets: an array of shape (3, m): index of the topic, partition and
@@ -83,7 +83,7 @@ class SealColumns(Sequence[SealedTopic]):
         count = len(sources_of(names))
         if len(found) != count:
             raise ValueError(f"{count} sources have {len(found)} seals")
-        indexes = found.offsets[0].view(np.uint64)  # a negative number becomes a very large one
+        indexes = found.offsets[0].view(np.uint64)  # a negative index becomes a very large one
         if len(indexes) and indexes.max() >= count:
             raise ValueError(f"an offset names none of the {count} sources")
         return found

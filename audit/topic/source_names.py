@@ -1,8 +1,8 @@
 """The source topics of a message in one text: a JSON array with four strings for each topic, in the
 order of the fields of `Source`.
 
-Most messages of a sender name the same topics. So readers look up the whole text, and not each
-topic.
+Most messages of a sender name the same topics, so a cache of whole texts saves parsing the topics
+of each message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WIDTH = 4
 
 @lru_cache(maxsize=1024)
 def sources_of(names: str) -> tuple[Source, ...]:
-    """The source topics that this text names. Raises ValueError if the text does not name any."""
+    """The source topics that this text names. Raises ValueError if the text is not in this form."""
     try:
         found = json.loads(names)
     except RecursionError as error:

@@ -40,8 +40,8 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
     """Creates the topic if it is missing, waits for its leaders, and returns the number of its
     partitions.
 
-    pause: sleeps for the given number of seconds, or for a shorter time if the program must stop.
-    Raises Unreachable if the topic is not ready in time.
+    pause: a function that sleeps for the given number of seconds, or for a shorter time if the
+    program must stop. Raises Unreachable if the topic is not ready in time.
     """
     found = ensure_topics(client, [NewTopic(TOPIC, PARTITIONS)], pause)
     return len(found[TOPIC].partitions)
@@ -49,9 +49,9 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of an audit topic. sent_ms: the record's timestamp by the sender's clock; None if
-    the broker has replaced this timestamp with the time of the append. appended_ms: the time of the
-    append, if the broker has done so; otherwise None."""
+    """A record of an audit topic. sent_ms: the timestamp that the sender has set; None if the
+    broker has replaced it with the time of the append. appended_ms: this time of the append; None
+    if the broker has not replaced the timestamp."""
 
     tp: TopicPartition
     offset: int
@@ -90,8 +90,8 @@ def read(
     *,
     stalled_after_s: float = STALLED_AFTER_S,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """Yields all values at the offsets [begin, end) of each partition. Records that have expired
-    meanwhile are skipped.
+    """Yields all values at the offsets [begin, end) that `ranges` has for each partition. If
+    records expire while this function reads, they are skipped.
 
     Raises Unreachable if nothing arrives for `stalled_after_s`.
     """
@@ -122,10 +122,11 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[Record]:
-    """Yields the records that have arrived. `begins` has, for each partition, the first offset from
-    which records are wanted. If a partition no longer has that offset (because it expired, or
-    because the topic was deleted and created again), reading continues at the partition's first
-    offset. If messages are lost in this way, the audit notices that their numbers are missing."""
+    """Waits at most `timeout_ms`, and yields the records that have arrived. `begins` has, for each
+    partition, the first offset from which records are wanted. If a partition no longer has that
+    offset (because it expired, or because the topic was deleted and created again), reading
+    continues at the partition's first offset. If messages are lost in this way, the audit notices
+    that their numbers are missing."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

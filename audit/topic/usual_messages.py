@@ -1,12 +1,12 @@
 """Decodes the most frequent kinds of messages, without the generic Avro decoder.
 
-Nearly all messages of a fleet are deltas, seals and heartbeats of the current schema, without
+Nearly all messages of a fleet are deltas, seals and heartbeats that have the current schema, and no
 losses, gaps and filtered records. This module reads only these messages, and only if their bytes
 are exactly those that Skidway writes. It leaves all other bytes to `messages.decode`. So both
 decoders agree about every message, and only `messages.decode` raises errors.
 
-A sender's name and bounds, and the names of source topics, are the same in most messages of a
-sender. So this module looks up their bytes instead of decoding them again.
+Most messages of a sender have the same name, the same bounds and the same source topics. So this
+module keeps these values in a cache by their bytes, instead of decoding them again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _BODY: Final = len(_HEADER)
 _DELTA, _SEAL, _HEARTBEAT = 0, 2, 4
 _TIERS: Final = tuple(Tier)
 _NOTHING, _SOMETHING = 0, 2
-"""The byte of a null or of an empty array, and the byte that comes before an optional value."""
+"""The byte that encodes a null or an empty array, and the byte that comes before an optional value
+that is not null."""
 
 _INT_END: Final = 1 << 31
 _LONG_END: Final = 1 << 64
@@ -46,7 +47,7 @@ _NAMES_MAX = 1 << 10
 
 
 class _Unusual(ValueError):
-    """Is raised for bytes that this module leaves to the generic decoder."""
+    """Raised for bytes that this module leaves to the generic decoder."""
 
 
 def decode(value: bytes) -> Message:
@@ -81,7 +82,7 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
 
 def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Delta:
     ranges, at = _ranges(value, at)
-    at = _skip(value, at)  # counts
+    at = _skip(value, at)  # the field `counts`
     counts = NO_COUNTS
     if value[at] == _SOMETHING:
         names, at = _bytes(value, at + 1)
@@ -100,7 +101,7 @@ def _seal(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Se
     names, at = _bytes(value, at + 1)
     table, at = _bytes(value, at)
     offsets, at = _bytes(value, at)
-    at = _skip(value, at)  # seals
+    at = _skip(value, at)  # the field `seals`
     seals = SealColumns.from_bytes(_text(names), table, offsets)
     return Seal(_sender(sender, value[at:]), number, time_ms, seals)
 
@@ -127,7 +128,8 @@ def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
 
 @lru_cache(_SENDERS_MAX)
 def _sender(sender: bytes, bounds: bytes) -> Sender:
-    """The sender that these bytes of a message describe. bounds: the message's last bytes."""
+    """The sender of a message. sender, bounds: the bytes of the message that encode the sender's
+    names and its bounds; `bounds` are the message's last bytes."""
     if sender[0] % 2 or sender[0] >= 2 * len(_TIERS):
         raise _Unusual
     cluster, at = _bytes(sender, 1)
@@ -157,7 +159,8 @@ def _text(value: bytes) -> str:
 
 
 def _skip(value: bytes, at: int) -> int:
-    """The position after a null or an empty array at `at`."""
+    """Returns the position after the null or the empty array at `at`. Raises _Unusual if another
+    value is there."""
     if value[at] != _NOTHING:
         raise _Unusual
     return at + 1
@@ -171,8 +174,8 @@ def _bytes(value: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _long(value: bytes, at: int) -> tuple[int, int]:
-    """Returns the number that begins at `at`, and the position after it. Accepts a number only in
-    as few bytes as possible, as Avro writes it."""
+    """Returns the number that begins at `at`, and the position after it. Raises _Unusual if the
+    number has more bytes than needed, because Skidway writes no such numbers."""
     byte = value[at]
     number, shift = byte & 0x7F, 7
     while byte & 0x80:

@@ -1,16 +1,16 @@
 """Follows single lines through the tiers: `skidway audit trace` and `skidway audit find`.
 
-A line is identified by its origin (agent id, file id, first byte, length), which every tier keeps:
-in the header of its record, and in the columns of its row. So if one tier has a line, the search
-finds it in the other tiers by these numbers, and never compares texts.
+A line is identified by its origin (agent id, file id, first byte, length). The header of its record
+and columns of its row contain this origin. So if one tier has a line, the search finds it in the
+other tiers by these numbers, and need not compare texts.
 
     lines         values: a *point* (a byte of a file), a line that was found, the *fate* of a line
                   in a tier (whether the tier has it, or why not)
     places        parses what a person writes: HOST:FILE:BYTE, the columns of a row
     host_files    the log files of this host, as `skidway agent state show` lists them
     log_search    finds records in batches, by text or by points, without I/O
-    logs          the clusters of a site: their topics with the records of a source topic, and
-                  searches in these topics
+    logs          the clusters of a site: which of their topics have the records of a source topic,
+                  and searches in these topics
     row_search    finds rows in one Parquet file, by text or by points
     outputs       the committed files of an output, and searches in them
     fates         decides, without I/O, the fate of a line in each tier, and which tier is the first
@@ -33,8 +33,8 @@ Three rules make a search fast:
 
 A search by text cannot find a text that a parser has divided into several fields or has changed
 (times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file on the host has
-the text as it was written. So on that host, the search finds the lines with the text in the file,
-and looks for each of them in the other tiers by its position.
+the text as it was written. So if the command runs on that host, it finds the lines with the text in
+the file, and looks for each of them in the other tiers by its position in the file.
 
 The package only reads: it commits no offsets and changes no files. It does not open the agent's
 state, because the audit does not know the agent's tables. It runs `skidway agent state show --json`

@@ -26,9 +26,10 @@ EVENT_TIME, ANNOUNCED, COMMITTED = "event time", "file announced", "load committ
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The facts about the line's file. name: the file's names from its announcement. file: the file
-    in the state of this host's agent; None on any other host. first, text: the line's first byte
-    and its text, from the file."""
+    """What is known on the line's host. name: host, path and topic of the line's file, from its
+    announcement. file: the file in the state of this host's agent; None if the command runs on
+    another host. first, text: the position of the line's first byte, and the line's text, from the
+    file."""
 
     name: FileName
     file: HostFile | None = None
@@ -40,10 +41,11 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The facts about the line in a cluster. record: None if it was not found. begins: the least
-    offset that a searched partition still has; 0 if nothing has expired. is_behind: whether another
-    cluster has the record, at an offset that this cluster's partition has not reached yet. why: why
-    the record was not found, in words; "" if there is nothing to say."""
+    """What a search found out about the line in a cluster. record: the line's record; None if it
+    was not found. begins: the least offset that a searched partition still has; 0 if nothing has
+    expired. is_behind: whether another cluster has the record, at an offset that this cluster's
+    partition has not reached yet. why: why the record was not found, in words; "" if there is
+    nothing to say."""
 
     cluster: str
     tier: str
@@ -55,9 +57,9 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """The facts about the line in an output. committed_ms: when the load that wrote the row was
-    committed. loaded_to: the offset up to which the record's partition is loaded; None if
-    unknown."""
+    """What a search found out about the line in an output. committed_ms: when the load that wrote
+    the row was committed. loaded_to: the offset up to which the record's partition is loaded; None
+    if unknown."""
 
     output: str
     rows: Sequence[LineRow]
@@ -67,7 +69,7 @@ class RowFacts:
 
 
 def host_fate(facts: HostFacts, byte: int) -> Fate:
-    """The fate of the line on its host, as far as this host or the audit knows."""
+    """The fate of the line on its host, as far as the agent of this host and the audit know it."""
     name, file = facts.name, facts.file
     if file is None:
         if name.announced_ms is None:
@@ -83,8 +85,8 @@ def host_fate(facts: HostFacts, byte: int) -> Fate:
 
 
 def log_fate(facts: LogFacts, host: HostFacts, byte: int, sibling: LineRecord | None) -> Fate:
-    """The fate of the line in a cluster. sibling: the record in another cluster, if there is
-    one."""
+    """The fate of the line in a cluster. sibling: the line's record in another cluster, if one was
+    found there."""
     place = f"cluster {facts.cluster}"
     if facts.record is not None:
         record = facts.record
@@ -100,7 +102,8 @@ def log_fate(facts: LogFacts, host: HostFacts, byte: int, sibling: LineRecord | 
 
 
 def _absent(facts: LogFacts, host: HostFacts, byte: int, place: str) -> Fate:
-    """Returns the fate of a line that no cluster has. Tries the most certain reason first."""
+    """Returns the fate, in one cluster, of a line that no cluster has. If there are several
+    possible reasons, the fate names the most certain one."""
     if host.file is not None and byte >= host.file.position:
         words = f"the agent has got as far as byte {host.file.position:,}"
         return Fate(facts.tier, State.PENDING, place, detail=words)
@@ -147,12 +150,13 @@ def row_fate(facts: RowFacts, record: LineRecord | None, above: Fate | None) -> 
 
 def unseen(tier: str, how: str) -> Fate:
     """The fate in a tier that must have the line, but that was not searched, because no option of
-    the command names it. how: the option to use, in words."""
+    the command names it. how: a sentence that names the option."""
     return Fate(tier, State.UNKNOWN, detail=how)
 
 
 def first_without(fates: Iterable[Fate]) -> Fate | None:
-    """The first tier that was searched and lacks the line; None if every tier has it."""
+    """The fate in the first of the searched tiers that lacks the line; None if all of them have
+    it."""
     return next((x for x in fates if x.state not in HAS_IT | {State.UNKNOWN}), None)
 
 

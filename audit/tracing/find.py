@@ -1,4 +1,4 @@
-"""Finds the lines of a host that have a text, and follows each of them through all tiers."""
+"""Finds the lines of a host that contain a text, and follows each of them through all tiers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 AHEAD_MS: Final = 3_600_000
-"""An event time is at most this much ahead of the time at which a line was read."""
+"""The event time of a line is assumed to be at most this much ahead of the time at which the line
+was read."""
 HITS_MAX: Final = 100_000
 """If more than this many lines of a topic have the text, the search ends with an error, because it
 stores each line that it finds.
@@ -33,8 +34,8 @@ stores each line that it finds.
 
 @dataclass(frozen=True, slots=True)
 class FindQuestion:
-    """The lines to find: lines of a host with this text and with event times in [since_ms,
-    until_ms). paths: the files to search on the machine on which the command runs, even if `host`
+    """The lines to find: lines of a host that contain this text and have event times in [since_ms,
+    until_ms). paths: log files to search on the machine on which the command runs, even if `host`
     is another host. limit: at most this many lines are shown."""
 
     text: str
@@ -61,8 +62,8 @@ class Found:
 
 
 class _HostLine(NamedTuple):
-    """A line in a file of this host. points: the line's point in each file id that the path has
-    had."""
+    """A line in a file of this host. points: the point of the line's first byte, once for each file
+    id that the file's path has had."""
 
     points: tuple[Point, ...]
     text: bytes
@@ -70,7 +71,7 @@ class _HostLine(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """A line with the wanted text, and the record and rows of it that were found."""
+    """A line with the wanted text, and its record and its rows, if they were found."""
 
     point: Point
     time_ms: int = 0
@@ -99,7 +100,7 @@ def find(site: Site, question: FindQuestion) -> Found:
 
 
 class _SourceSearch:
-    """The search in one source topic, its mirrors and its rows."""
+    """The search in one source topic: in its records in all clusters, and in its rows."""
 
     def __init__(
         self, site: Site, question: FindQuestion, source: Source, files: Sequence[AnnouncedFile],
@@ -114,8 +115,8 @@ class _SourceSearch:
         self._begins = 0
 
     def run(self) -> None:
-        """Searches. Then adds to the result, for each of the newest lines, its story: which tiers
-        have the line and, if a tier lacks it, why."""
+        """Searches for lines. Then adds the stories of the newest lines to the result. A story says
+        which tiers have a line and, if a tier lacks it, why."""
         host_lines = list(self._host_lines())
         if self._clusters:
             self._search_log(self._clusters[0], host_lines)
@@ -128,7 +129,7 @@ class _SourceSearch:
     # The host's files.
 
     def _host_lines(self) -> Iterator[_HostLine]:
-        """The newest lines of the host's files that have the text."""
+        """Yields, for each file of the host, the newest lines that contain the text."""
         text, limit = self._question.text.encode(), self._question.limit
         for path, ids in self._paths().items():
             try:
@@ -163,8 +164,9 @@ class _SourceSearch:
     def _take_host_lines(
         self, host_lines: Iterable[_HostLine], matched: Mapping[Point, Point]
     ) -> None:
-        """Adds the host's lines. matched: for each point for which a record was found, the record's
-        first byte."""
+        """Adds lines that were found in the host's files, unless their records were added before.
+        matched: for each point for which a record was found, the point of the record's first byte.
+        """
         for line in host_lines:
             known = next((matched[x] for x in line.points if x in matched), None)
             if known is None:
@@ -207,10 +209,10 @@ class _SourceSearch:
     def _older(
         self, cluster: SiteCluster, earlier: Ranges, search: LogSearch, unmatched: set[Point]
     ) -> set[Point]:
-        """The points that belong to lines from before the time span. A file's records are in the
-        order of its bytes, so a byte before the file's first record in the span is older than the
-        span. If the span has no record of the file, the part of the log before the span is searched
-        for the point."""
+        """Returns the points that belong to lines from before the time span. The records of a file
+        have the order of its bytes. So if a point lies before the file's first record in the span,
+        its line is older than the span. If the span has no record of the file, this function
+        searches the part of the log before the span for the point."""
         begun = search.begun
         old = {x for x in unmatched if x.byte < begun.get((x.agent, x.file), 0)}
         unclear = {x for x in unmatched if (x.agent, x.file) not in begun}
@@ -235,7 +237,8 @@ class _SourceSearch:
                 self._take_row(topic, row, bare.get(row.origin[:2], ()))
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
-        """Adds a row. bare: points in the row's file for which no record was found."""
+        """Adds a row to the row's line. bare: points in the same log file for which no record was
+        found."""
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)
         self._lines.add(_Line(point, row.time_ms or 0))
@@ -289,8 +292,8 @@ class _SourceSearch:
 
 
 class _Newest:
-    """The newest lines. kept: at most `limit` of them. count: how many different lines were
-    added."""
+    """Keeps the newest of the lines that are added. kept: at most `limit` lines. count: how many
+    different lines were added, including those that were not kept."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -328,8 +331,8 @@ def _by_file(points: Iterable[Point]) -> dict[tuple[int, int], list[Point]]:
 
 
 def _time(story: Story) -> float:
-    """Returns the sort key of a story (a line, and which tiers have it): the event time. A line
-    without a record counts as newer than all others.
+    """Returns the key by which stories are sorted: the event time of the line. A line without a
+    record counts as newer than all others.
     """
     return inf if story.record is None else story.record.time_ms
 

@@ -1,8 +1,9 @@
-"""The log files of this host, as a command of the agent lists them, and searches in these files.
+"""The log files of this host, as `skidway agent state show` lists them, and searches in these
+files.
 
-The audit does not know the tables of the agent's state, so this module runs
-`skidway agent state show --json` as a child process. That command opens the state read-only, so it
-also works while the agent runs.
+The audit does not know the tables of the agent's state, so this module runs that command with
+`--json` as a child process. The command opens the state read-only, so it also works while the agent
+runs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from skidway.errors import SkidwayError
 
 SHOW_TIMEOUT_S: Final = 60
 LINE_BYTES_MAX: Final = 64 * 1024
-"""At most this many bytes before and after a position are read to find the line's ends."""
+"""To find the ends of a line, at most this many bytes before and after a position in the line are
+read."""
 PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
 
 
@@ -42,7 +44,8 @@ class HostFile:
     size: int
 
     def opened(self) -> IO[bytes] | None:
-        """Opens the file. None if the path now has no file, another file or a compressed file."""
+        """Opens the file. Returns None if there is now no file at the path, another file, or a
+        compressed file."""
         if self.path.endswith(PACKED):
             return None
         try:
@@ -57,17 +60,17 @@ class HostFile:
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """The state of this host's agent. declared: the ranges that it declared lost or uncertain, as
-    `skidway agent state show --json` lists them."""
+    """The state of this host's agent. declared: the ranges of bytes that the agent declared lost or
+    uncertain."""
 
     files: dict[int, HostFile]
     declared: list[dict[str, Any]]
 
 
 def ask(config: Path) -> HostState:
-    """Returns the state of this host's agent, as `skidway agent state show --json` prints it for
-    this configuration file. If the command fails, raises SkidwayError with the command's error
-    message."""
+    """Returns the state of this host's agent, which `skidway agent state show --json` prints.
+    config: the agent's configuration file. If the command fails, raises SkidwayError with the
+    command's error message."""
     command = [sys.executable, "-m", "skidway", "agent", "state", "show", "--json"]
     try:
         done = subprocess.run(
@@ -85,7 +88,7 @@ def ask(config: Path) -> HostState:
 
 
 def of(shown: dict[str, Any]) -> HostState:
-    """Turns the document of `skidway agent state show --json` into values."""
+    """Returns the state that a document of `skidway agent state show --json` describes."""
     files = {
         each["file"]: HostFile(
             shown["agent"], each["file"], each["path"], each["announced_path"], each["topic"],
@@ -98,7 +101,8 @@ def of(shown: dict[str, Any]) -> HostState:
 
 def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
     """Returns the position and the bytes of the line that contains this byte, or None if the byte
-    is after the file's end. If the line is very long, returns only the part around the byte.
+    is after the file's end. If the line is very long, returns the position and the bytes of a part
+    of the line around the byte.
     """
     begin = max(0, byte - LINE_BYTES_MAX)
     file.seek(begin)
@@ -112,8 +116,8 @@ def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
 
 
 def lines_with(file: IO[bytes], text: bytes, limit: int) -> list[tuple[int, bytes]]:
-    """The newest lines of a file that have a text, newest first: at most `limit` of them, each with
-    its first byte."""
+    """Returns the newest lines of a file that contain a text, newest first: at most `limit` lines,
+    each with the position of its first byte."""
     if os.fstat(file.fileno()).st_size == 0:
         return []
     found: list[tuple[int, bytes]] = []

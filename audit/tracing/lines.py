@@ -22,7 +22,7 @@ class Point(NamedTuple):
 
 
 def is_at(origin: Origin, point: Point) -> bool:
-    """Whether a record or a row with this origin has the byte."""
+    """Whether the bytes of this origin include the point."""
     is_same_file = (origin.agent, origin.file) == (point.agent, point.file)
     return is_same_file and origin.first <= point.byte < origin.first + max(origin.length, 1)
 
@@ -40,8 +40,8 @@ class LineRecord(NamedTuple):
 
 class LineRow(NamedTuple):
     """A row of a line. path: its Parquet file below the output. load: the load that wrote the file.
-    is_reject: whether the file has rejects of the loader. text: the value in which the searched
-    text was found, or None."""
+    is_reject: whether the file has rejects of the loader. text: the value of the row in which the
+    searched text was found; None if there is no such value."""
 
     path: str
     load: int
@@ -68,14 +68,14 @@ class State(StrEnum):
 
 
 HAS_IT: Final = frozenset({State.FOUND, State.REJECTED})
-"""The states of a tier that has the line."""
+"""If a line's fate in a tier is one of these states, the tier has the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
     """Whether one tier has a line and, if not, why. tier: host, broker, mirror or hdfs. place: the
-    place of the line in the tier. time_ms: a time; `clock` says which time it is. detail: a further
-    explanation in words.
+    place of the line in the tier. time_ms: a time that belongs to the fate; `clock` says which time
+    it is (for example the time of the commit). detail: a further explanation in words.
     """
 
     tier: str

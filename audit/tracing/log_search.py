@@ -1,4 +1,5 @@
-"""Finds the records of certain agents in batches, by a text or by points of files. Does no I/O.
+"""Finds the records of certain agents in batches, by a text or by points (bytes of files). Does no
+I/O.
 
 All records of an agent's batch come from this agent, and a producer id belongs to one producer
 only. So the search decompresses one batch of each producer. If this batch comes from another agent,
@@ -28,7 +29,7 @@ from skidway.kafka.columns import (
 from skidway.kafka.origin import Origin
 
 NOBODY: Final = -1
-"""Stands in place of an agent id for a producer that is not an agent."""
+"""The value that stands for an agent id if a producer is not an agent."""
 
 
 class LogSearch:
@@ -36,8 +37,8 @@ class LogSearch:
     [since_ms, until_ms) and that have the text or one of the points.
 
     seen: how many records were searched. skipped: how many records were skipped without reading
-    them, because another agent had sent them. begun: for each file of a point, the least first byte
-    of its records in the time span."""
+    them, because another agent had sent them. begun: for each file with a point, the position of
+    the first byte of its first record in the time span."""
 
     def __init__(
         self,
@@ -99,9 +100,9 @@ class LogSearch:
         return np.asarray((times >= self._since_ms) & is_early & columns.has_origin)
 
     def _has_point(self, columns: HeaderColumns, is_meant: Bools) -> Bools:
-        """For each record, whether it has one of the points, whatever its event time is. is_meant:
-        which records are of the wanted agents and in the time span. Also notes in `begun` the first
-        byte of each file in these records."""
+        """Returns, for each record, whether its bytes include one of the points, whatever its event
+        time is. is_meant: for each record, whether its event time is in the time span. Also updates
+        `begun` by the records in the time span."""
         chosen = np.zeros(len(columns.offsets), np.bool_)
         origins = columns.origins
         if origins is None:

@@ -22,14 +22,15 @@ Batch = tuple[TopicPartition, BatchHeader, memoryview]
 Read = Callable[[Client, Ranges, int], Iterator[Batch]]
 
 ONE_BATCH: Final = 64 * 1024
-"""The size of a response if only one record is needed: little more than the record's batch."""
+"""The size (in bytes) of a response that is requested if only one record is needed: little more
+than the batch with this record."""
 
 
 @dataclass(slots=True)
 class SiteCluster:
     """A cluster to search. topics: by source cluster and source topic, the topic's name in this
-    cluster. read: a function that reads ranges of the cluster's logs. known: the offsets of each
-    partition, as they were when the cluster was first asked for them."""
+    cluster. read: a function that reads ranges of the cluster's logs. known: for each partition,
+    its first offset and high watermark at the time when the cluster was first asked for them."""
 
     client: Client
     name: str
@@ -39,12 +40,13 @@ class SiteCluster:
     _last: dict[TopicPartition, DecodedBatch] = field(default_factory=dict)
 
     def tier(self, source: Source) -> str:
-        """The tier to which this cluster belongs for the records of a source."""
+        """The tier (broker or mirror) to which this cluster belongs for the records of a source
+        topic."""
         return BROKER if source.cluster == self.name else MIRROR
 
     def topics_of(self, source: Source) -> list[str]:
-        """The names that a source's topic and its topic of rejects have in this cluster; only
-        topics that exist in the cluster."""
+        """The names that a source topic and its topic of rejects have in this cluster. Leaves out
+        topics that do not exist in the cluster."""
         names = (source.topic, source.topic + REJECTED_SUFFIX)
         found = (self.topics.get((source.cluster, name)) for name in names)
         return [name for name in found if name is not None]
@@ -58,8 +60,9 @@ class SiteCluster:
         return self.known[tp]
 
     def batches_at(self, tp: TopicPartition, offset: int) -> Iterator[DecodedBatch]:
-        """Yields the batches that may have an offset. The batch that was read last comes first,
-        because lines that a search finds are often in the same batch."""
+        """Yields the batches that may contain the record at `offset`. The batch of the partition
+        that was read last comes first, because the lines that a search finds are often in one
+        batch."""
         if tp in self._last:
             yield self._last[tp]
         for _, header, raw in self.read(self.client, {tp: (offset, offset + 1)}, ONE_BATCH):
@@ -74,7 +77,8 @@ class SiteCluster:
 
 
 def topic_here(client: Client, source: Source) -> str | None:
-    """The name of a source topic or of its mirror in a cluster; None if the cluster has neither."""
+    """The name that a source topic or its mirrored copy has in a cluster; None if the cluster has
+    neither."""
     names = [f"{source.cluster}.{source.topic}", source.topic]
     known = client.metadata(names).topics
     return next((x for x in names if x in known and not known[x].error), None)
@@ -83,8 +87,8 @@ def topic_here(client: Client, source: Source) -> str | None:
 def look(
     client: Client, wanted: Collection[str], configured_name: str | None = None
 ) -> SiteCluster:
-    """Asks a cluster which of its topics have a name in `wanted`, or are mirrors or topics of
-    rejects of such topics. Returns the cluster with these topics. configured_name: the cluster's
+    """Asks a cluster which of its topics have a name in `wanted`, or are mirrored copies or topics
+    of rejects of such topics. Returns the cluster with these topics. configured_name: the cluster's
     name in the settings; None to ask the brokers for the name."""
     name = cluster_name_of(client.broker_configs(), configured_name)
     ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
@@ -95,9 +99,9 @@ def look(
 
 
 def spans(client: Client, topics: Sequence[str], since_ms: int | None) -> tuple[Ranges, Ranges]:
-    """Returns two sets of ranges of offsets of these topics. The ranges of the first set begin at
-    the first record with an event time of `since_ms` or later, and end at the high watermark. The
-    second set has the offsets before the first set. Without `since_ms`, the first set has all
+    """Returns two ranges of offsets for each partition of these topics. The first range begins at
+    the first record with an event time of `since_ms` or later, and ends at the high watermark. The
+    second range has the offsets before the first range. Without `since_ms`, the first range has all
     offsets.
     """
     found = client.metadata(topics).topics

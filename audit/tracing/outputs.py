@@ -1,8 +1,8 @@
-"""The committed files of an output's topic, and searches in them.
+"""The committed files of a topic in the loader's output, and searches in them.
 
-The list of files begins at the newest checkpoint, as every reader's list does (docs/loader.md).
-Unlike the recount, a search does not compare checkpoints with older manifests, so it takes less
-time.
+The list of files comes from the newest checkpoint of the manifests and the manifests after it, as
+for every reader (docs/loader.md). The recount also compares checkpoints with older manifests. A
+search does not, and so takes less time.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class LoadedTopic:
             yield from self._rows(named, question)
 
     def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
-        """Returns the rows of a line whose hour is unknown. Searches from the newest hour on, and
-        returns only rows of the first hour that has a matching row. All rows of a line have the
-        same event time, so they are in the same hour.
+        """Returns the rows of a line whose event time is unknown. Searches hour by hour, the newest
+        hour first, and ends with the first hour that has a matching row. All rows of a line have
+        the same event time, so older hours have no more of them.
         """
         first = next(self.search(question), None)
         hour = None if first is None else hour_ms(first.path)
@@ -90,8 +90,8 @@ class LoadedTopic:
 
 
 class OutputTopics:
-    """The topics of an output. The names and the sources are read once, because a search for the
-    lines of a host asks about each of the host's topics."""
+    """The topics of an output. Reads the names of all topics only once, and the source of each
+    topic only once, because a search for the lines of a host asks about many topics."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -99,10 +99,12 @@ class OutputTopics:
         self._sources: dict[str, Source | None] = {}
 
     def loaded(self, source: Source) -> list[LoadedTopic]:
-        """The topics that have the rows of a source topic. Raises ManifestUnreadable."""
+        """The topics of the output that have the rows of a source topic. Raises
+        ManifestUnreadable."""
         if self._names is None:
             self._names = self._output.names(manifests.STATE)
-        # An output uses the name of the topic in its cluster: mirrors add a prefix.
+        # The output uses the name that the topic has in the cluster from which it was loaded: a
+        # mirror puts the source cluster's name before it.
         named = [x for x in self._names if x == source.topic or x.endswith(f".{source.topic}")]
         own = [(name, self._source_of(name)) for name in named]
         return [
@@ -118,8 +120,8 @@ class OutputTopics:
 
 
 def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
-    """Returns a topic of the output with the list of its files, from the newest checkpoint and the
-    manifests after it. Raises ManifestUnreadable."""
+    """Returns a topic of the output with the list of its files, from the newest checkpoint of the
+    manifests and the manifests after it. Raises ManifestUnreadable."""
     for left in reversed(range(ATTEMPTS)):
         try:
             return _read(output, name, source)
@@ -140,7 +142,7 @@ def hour_ms(path: str) -> int | None:
 
 
 def hours_of(since_ms: int, until_ms: int) -> tuple[int, int]:
-    """The whole hours that contain the times [since_ms, until_ms)."""
+    """Returns the span (in ms) of whole hours that contains the times [since_ms, until_ms)."""
     return since_ms - since_ms % HOUR_MS, until_ms
 
 

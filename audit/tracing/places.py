@@ -42,7 +42,7 @@ Place = FilePlace | RecordPlace
 
 
 def file_place(text: str) -> FilePlace:
-    """Parses HOST:FILE:BYTE. FILE is a path or a file id, and may have colons. Raises
+    """Parses HOST:FILE:BYTE. FILE is a path or a file id; a path may contain colons. Raises
     UsageError."""
     host, _, rest = text.partition(":")
     file, _, byte = rest.rpartition(":")
@@ -54,8 +54,8 @@ def file_place(text: str) -> FilePlace:
 
 
 def record_place(topic: str | None, partition: int | None, offset: int | None) -> RecordPlace:
-    """The place of the record at this offset. Raises UsageError if one of the three is missing or
-    invalid."""
+    """Checks the three values with which a person names a record, and returns them as one value.
+    Raises UsageError if a parameter is missing or invalid."""
     if topic is None or partition is None or offset is None:
         raise UsageError(f"{FORMS[0].upper()}{FORMS[1:]}.")
     if partition < 0 or offset < 0:
@@ -64,8 +64,9 @@ def record_place(topic: str | None, partition: int | None, offset: int | None) -
 
 
 def row_place(text: str, topic: str | None) -> Place:
-    """Parses the columns of a row: `_file_id=7,_offset=0`, or a JSON object. The function uses only
-    the columns that the loader adds, and ignores all others. Raises UsageError."""
+    """Parses the columns of a row: `_file_id=7,_offset=0`, or a JSON object. Uses only the columns
+    that the loader adds to each row (their names begin with `_`), and ignores all others. Raises
+    UsageError."""
     row = _json(text) if text.lstrip().startswith("{") else _pairs(text)
     if "_file_id" in row and "_offset" in row:
         agent = _number("_agent", row["_agent"]) if "_agent" in row else None

@@ -45,7 +45,7 @@ def sentence(story: Story) -> str:
 
 
 def find_row(story: Story, decode: Decode) -> dict[str, Any]:
-    """The row of one line in the table of lines."""
+    """The line's row in the table of lines that `skidway audit find` prints."""
     lacking = first_without(story.fates)
     states = {tier: _states(story.fates, tier) for tier in ORDER}
     return {
@@ -59,7 +59,7 @@ def find_row(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def document(story: Story, decode: Decode) -> dict[str, Any]:
-    """One story as a JSON document for programs."""
+    """One story as JSON."""
     name, lacking = story.name, first_without(story.fates)
     return {
         "host": name.host,

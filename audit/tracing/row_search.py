@@ -1,12 +1,12 @@
 """Finds rows in one Parquet file of the loader, by a text or by points of files.
 
 The search skips row groups whose statistics of `_agent`, `_file_id`, `_offset` and the event time
-show that they have no matching row. In a row group without rows of the wanted agents, it does not
-read the columns with text. The search covers only columns of text and of bytes, and no columns
-inside structs, lists and maps.
+show that they have no matching row. If a row group has no rows of the wanted agents, it does not
+read the group's columns with text. The search covers only columns of text and of bytes, and no
+columns inside structs, lists and maps.
 
-The files are objects of Python. So row groups are read without Arrow's threads: such a thread may
-let go of the file only when the interpreter already ends, and the process would abort.
+The files are Python objects. So row groups are read without Arrow's threads: such a thread may
+release the file only while the interpreter is ending, and this would abort the process.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LENGTH_MAX: Final = 1 << 32
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
     """The rows to find: rows of `agents` with event times in [since_ms, until_ms) that have the
-    text, and rows that have one of the points. records: partitions and offsets of further rows to
-    find."""
+    text, and rows that have one of the points. records: partition and offset of records whose rows
+    are to be found, too."""
 
     agents: frozenset[int] = frozenset()
     text: str | None = None
@@ -85,7 +85,7 @@ def is_within(value: int, bounds: tuple[int, int] | None) -> bool:
 
 
 def int64_of(column: pa.ChunkedArray) -> Int64s:
-    """A column of whole numbers or times, as numbers."""
+    """The values of a column of whole numbers or times, as an array of 64 bit numbers."""
     found = column.cast(pa.int64()).to_numpy()
     return np.asarray(found, np.int64)
 
@@ -140,8 +140,8 @@ def _is_meant(columns: dict[str, Int64s], times: Int64s, question: RowQuestion) 
 def _search_texts(
     parquet: pq.ParquetFile, number: int, text: str, is_meant: Bools, texts: list[str | None]
 ) -> Bools:
-    """For each of these rows, whether it has the text. Stores in `texts` the values that have
-    it."""
+    """Returns, for each of these rows, whether a value contains the text. Stores these values in
+    `texts`."""
     chosen = np.zeros(len(is_meant), np.bool_)
     rows = np.flatnonzero(is_meant)
     taken = pa.array(rows)

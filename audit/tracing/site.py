@@ -1,5 +1,5 @@
-"""A *site*: everything in which a command may search for lines (evidence, clusters, an output, and
-this host's files)."""
+"""A *site*: everything in which a command may search for lines (the audit's evidence, clusters, an
+output, and this host's files)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Site:
-    """A site. tiers: the tiers (out of broker, mirror and hdfs) that must have a line. host: the
+    """A site. tiers: those of the tiers broker, mirror and hdfs that must have a line. host: the
     state of this host's agent; None if there is no agent or the command did not ask it. host_name:
     the name of this host.
     """
@@ -85,14 +85,14 @@ def name_of(each: AnnouncedFile) -> FileName:
 def with_topic(
     files: Iterable[AnnouncedFile], topics: Collection[str] | None
 ) -> list[AnnouncedFile]:
-    """The files whose topic has one of these names; all files if `topics` is None. A name is the
-    topic's name in its own cluster, the name of its mirror, or one of these two with the suffix
-    `.rejected`."""
+    """The files whose source topic has one of these names; all files if `topics` is None. A name is
+    the topic's name in its own cluster, the name of its mirrored copy, or one of these two with the
+    suffix `.rejected`."""
     return [x for x in files if topics is None or is_named(x.source, topics)]
 
 
 def is_named(source: Source, topics: Collection[str]) -> bool:
-    """Whether one of these names means this source topic, its mirror, or the topic of rejects of
-    one of the two."""
+    """Whether one of these names means this source topic, its mirrored copy, or the topic of
+    rejects of one of the two."""
     names = {source.topic, f"{source.cluster}.{source.topic}"}
     return any(each.removesuffix(REJECTED_SUFFIX) in names for each in topics)

@@ -35,8 +35,8 @@ from skidway.kafka.types import TopicPartition
 CANDIDATES_MAX: Final = 20
 """If a path has had more file ids than this, only the newest ids are followed."""
 MARGIN_MS: Final = 3_600_000
-"""The search for a record begins in the log this long before the announcement of the record's file.
-Older parts of the log are searched only if it finds nothing."""
+"""The search for a record begins in the log this long before the time at which the record's file
+was announced. Older parts of the log are searched only if this search finds nothing."""
 HOW: Final = {
     BROKER: "--cluster HOST:PORT names its brokers",
     "mirror": "--cluster HOST:PORT names its brokers",
@@ -46,8 +46,9 @@ HOW: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One line and its fate in each tier. first, length: its bytes in the file; length is None if
-    only a byte in it is known. text: the line if it can be read on this host."""
+    """One line and its fate in each tier. first, length: position and length of the line in its
+    file. If no tier has the line, `first` is the byte that was asked for, and `length` is None.
+    text: the line's text, if it can be read on this host."""
 
     name: FileName
     first: int
@@ -65,11 +66,12 @@ class Story:
 def trace_file(
     site: Site, place: FilePlace, topics: Sequence[str] | None, since_ms: int | None
 ) -> list[Story]:
-    """Returns the story of the line at a byte of a file. Several file ids may have had the same
-    path, so there may be several stories. Stories of lines that no tier has are left out if a tier
-    has the line of another story. topics: only files of these topics; None for all. since_ms:
-    search the logs from this event time on; None for a time shortly before the file's announcement.
-    Raises UsageError if nobody announced such a file."""
+    """Returns the story (see the module's docstring) of the line at a byte of a file. If several
+    file ids have had the file's path, each of them may have such a line, so several stories are
+    returned. If some of these lines are in a tier, only their stories are returned. topics: only
+    files of these topics; None for all. since_ms: search the logs from this event time on; None for
+    a time shortly before the file's announcement. Raises UsageError if nobody announced such a
+    file."""
     names = named(site, place, topics)
     stories = [
         follow(site, each, Point(each.agent, each.file, place.byte), since_ms)
@@ -81,8 +83,8 @@ def trace_file(
 
 
 def trace_record(site: Site, place: RecordPlace) -> Story:
-    """Finds the log line from which this record was made, and returns its story. Raises UsageError
-    if no cluster has the record."""
+    """Finds the line from which this record was made, and returns the line's story. Raises
+    UsageError if no cluster has the record."""
     record, why = None, f"no cluster that was named has a topic {place.topic}"
     for cluster in site.clusters:
         key = cluster.source_named(place.topic)
@@ -105,8 +107,9 @@ def trace_record(site: Site, place: RecordPlace) -> Story:
 
 
 def _name_in(site: Site, origin: Origin, source: Source) -> FileName:
-    """The names of the file of a record in this topic. If an agent sends a file to another topic
-    than before, it announces the file again for the new topic."""
+    """Returns the names of the file from which a record of the topic `source` was made. If an agent
+    begins to send a file to another topic, it announces the file again for this topic, so one file
+    may have several announcements."""
     names = [name_of(x) for x in site.evidence.files_with(origin.file) if x.agent == origin.agent]
     for each in names:
         if each.source and (each.source.cluster, each.source.topic) == (
@@ -119,7 +122,7 @@ def _name_in(site: Site, origin: Origin, source: Source) -> FileName:
 
 
 def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[FileName]:
-    """The files that a place names, the newest announcement first. topics: only files of these
+    """The files that `place` may mean, the newest announcement first. topics: only files of these
     topics; None for all. Raises UsageError if no agent announced such a file."""
     if place.file is not None:
         files = site.evidence.files_with(place.file)
@@ -138,8 +141,8 @@ def named(site: Site, place: FilePlace, topics: Sequence[str] | None) -> list[Fi
 
 
 def _there_now(site: Site, place: FilePlace) -> list[AnnouncedFile]:
-    """Returns the announced file ids of the file that has the path now. (Other files may have had
-    the path before.) Returns none if the command does not run on the file's host.
+    """Returns the announced file ids of the file that is at the path now. (Other files may have
+    been there before.) Returns an empty list if the command does not run on the file's host.
     """
     if site.host is None:
         return []
@@ -191,10 +194,10 @@ def log_facts(
     site: Site, source: Source, point: Point, since_ms: int | None, record: LineRecord | None,
     read_in: str | None = None,
 ) -> list[LogFacts]:  # fmt: skip
-    """Looks for the line in each cluster. Partition and offset of a record are the same in mirrors.
-    So when one cluster has the record, the other clusters are asked for the same offset. record:
-    the record if it is known. read_in: the cluster from which the record was read; None if its
-    partition and offset come from a row."""
+    """Looks for the line in each cluster. A record has the same partition and offset in all
+    clusters. So once one cluster has the record, this function asks the other clusters for the
+    record at this offset. record: the line's record, if it is known. read_in: the cluster from
+    which the record was read; None if its partition and offset come from a row."""
     clusters = site.clusters_of(source)
     found: dict[str, LogFacts] = {}
     for cluster in clusters:
@@ -226,8 +229,8 @@ def _search(cluster: SiteCluster, source: Source, point: Point, since_ms: int | 
 
 
 def _at_offset(cluster: SiteCluster, source: Source, point: Point, record: LineRecord) -> LogFacts:
-    """Looks for the record in a cluster, at the offset that it has in another cluster. Returns what
-    was found."""
+    """Looks for a record in a cluster, at the offset that the record has in another cluster.
+    Returns what was found."""
     tier = cluster.tier(source)
     is_reject = record.topic.endswith(".rejected")
     topic = next(
@@ -272,7 +275,7 @@ def _row_facts(
 
 
 def loaded_to(topics: Sequence[LoadedTopic], record: LineRecord | None) -> int | None:
-    """The offset up to which the record's partition is loaded; None if there is no record."""
+    """The offset up to which the record's partition is loaded; None if `record` is None."""
     if record is None:
         return None
     is_reject = record.topic.endswith(".rejected")

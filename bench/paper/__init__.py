@@ -3,9 +3,9 @@
 One producer sends 10 million messages of 200 bytes, in batches of 1 and of 50, without waiting for
 answers. Then one consumer reads the messages with a prefetch of about 200 KB. Skidway, Apache
 Kafka, RabbitMQ and ActiveMQ (the sides) run one after the other on the machine, each with one
-partition or queue. The messages are persistent and flushed asynchronously. If a side is too slow
+partition or queue. The messages are persistent and flushed asynchronously. If a system is too slow
 for 10 million messages, its producer runs for a fixed time instead, and its consumer reads the
-messages that this producer sent. RabbitMQ and ActiveMQ have no batches.
+messages that were sent in this time. RabbitMQ and ActiveMQ have no batches.
 
     experiment    runs the sides in turn; makes the table and the paper's figures 4 and 5
     series        records the progress of a run, with a point about every second
@@ -14,6 +14,6 @@ messages that this producer sent. RabbitMQ and ActiveMQ have no batches.
     activemq      ActiveMQ's server from Debian's package, and its producer and consumer threads
 
 Each system is used with its usual client: Skidway and Kafka with librdkafka, called from Python;
-RabbitMQ and ActiveMQ with their own Java clients. Each side runs only once. The points, one for
-every second, show how steady the side's throughput was.
+RabbitMQ and ActiveMQ with their own Java clients. Each system runs only once. The points, one for
+every second, show how steady its throughput was.
 """

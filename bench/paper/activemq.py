@@ -99,8 +99,8 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Runs the JVM of a client. Yields the Java package of the threads, a session and the
-        queue."""
+        """Runs the JVM of a client inside the block. Yields the Java package that has the producer
+        and consumer threads, a JMS session, and the queue."""
         said = self._folder / f"client-{time.time_ns()}.out"
         command = self._java(HEAP_MB // 2, f"{CLASS_PATH}:{_py4j_jar()}")
         client = Program([*command, "py4j.GatewayServer", "0"], said)

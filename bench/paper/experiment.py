@@ -66,8 +66,8 @@ def run() -> SidesTable:
 
 
 def draw(figure: Figure, found: dict[str, Found]) -> None:
-    """Draws throughput over messages sent, as in the paper; but here the throughput axis is
-    logarithmic."""
+    """Draws the throughput of each side over the number of messages so far, as in the paper. Unlike
+    in the paper, the axis of the throughput is logarithmic."""
     curves = [
         plots.Line(f"{side}, {phase}", list(series.rates()), style, COLORS[side])
         for phase, style in figure.phases.items()

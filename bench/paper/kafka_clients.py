@@ -1,4 +1,4 @@
-"""One librdkafka producer and one consumer, as in the paper's experiment.
+"""Measures one librdkafka producer and one consumer, as in the paper's experiment.
 
 The producer does not wait for answers (acks 0) and sends batches of 1 or 50. The consumer
 prefetches about 1,000 messages (200 KB) at a time, as all systems in the paper do.

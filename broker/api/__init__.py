@@ -1,5 +1,5 @@
-"""One file for each Kafka API. The file's docstring says which versions the broker serves, what the
-API does, and which parts of it the broker does not support.
+"""One file for each Kafka API. The file's docstring says which versions of the API the broker
+serves, what the API does, and which parts of it the broker does not support.
 
 Each file defines `API`, a `registration.Api` with key and handler. `registry` collects these
 definitions. The versions are defined in `skidway.kafka.protocol.apis`. The answer to ApiVersions is
@@ -24,7 +24,7 @@ Besides the files of the APIs, the package has these modules:
     exchange         one request, and the methods to answer it
     gathering        answers whose parts arrive one by one
     describe         settings as clients see them
-    produce_shape    what a producer's requests have in common
-    produce_run      successive requests of a producer that differ only in their batch; the batches
-                     are appended together
+    produce_shape    the bytes that all Produce requests of a producer have in common
+    produce_run      successive requests of a producer that differ only in their batches; they are
+                     answered together
 """

@@ -1,4 +1,4 @@
-"""AlterConfigs (33), versions 0-2; also the code that it shares with IncrementalAlterConfigs.
+"""AlterConfigs (33), versions 0-2; also has the code that it shares with IncrementalAlterConfigs.
 
 After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
 unchanged. The broker checks the given settings like the settings of a new topic, and writes them to
@@ -35,7 +35,8 @@ Key = tuple[int, str]
 """The type and the name of a resource."""
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
 """A function that gets a topic's present settings, and returns the settings that the topic is to
-have. The function raises ConfigRefused and ChangeRefused."""
+have. It raises ConfigRefused if a setting is not valid, and ChangeRefused if the change is not
+allowed."""
 Responses = Sequence[AlterConfigsResourceResponse]
 
 
@@ -62,8 +63,8 @@ def alter_all(
     *,
     validate_only: bool,
 ) -> None:
-    """Alters topics. Then calls `reply` with one result for each resource, in the order of
-    `wanted`.
+    """Alters the topics in `wanted`. Then calls `reply` with one result for each resource, in the
+    order of `wanted`.
     """
     gathering: Gathering[AlterConfigsResourceResponse] = Gathering(len(wanted), reply)
     times = Counter(key for key, _ in wanted)

@@ -1,4 +1,5 @@
-"""ApiVersions (18), versions 0-3. A request of any other version also gets an answer (KIP-511).
+"""ApiVersions (18), versions 0-3. A request of any other version also gets an answer, in the form
+of version 0 (KIP-511).
 
 The answer has a range of versions for each API. The ranges are computed from the registered APIs.
 Features are not supported.

@@ -46,7 +46,7 @@ Assignment = Mapping[int, tuple[int, ...]]
 
 
 class Refused(Exception):
-    """A topic cannot be created as the request asks."""
+    """Raised if a topic cannot be created as the request asks."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -84,7 +84,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
-    """Checks a topic. Returns which broker gets which partition. Raises Refused."""
+    """Checks a topic that a request wants to create. Returns which broker gets which partition.
+    Raises Refused."""
     illegal = names.illegal_topic(topic.name)
     if illegal is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, illegal)
@@ -112,7 +113,8 @@ def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
 
 
 def check_room(count: int, room: int) -> None:
-    """Raises Refused if a request wants `count` more partitions but may create only `room`."""
+    """Raises Refused if a request wants `count` more partitions, but only `room` more are
+    allowed."""
     if room < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.POLICY_VIOLATION,
@@ -130,8 +132,8 @@ def check_partition_count(count: int) -> None:
 
 
 def check_assigned(broker: Broker, broker_ids: tuple[int, ...]) -> None:
-    """Raises Refused if a partition does not have exactly one replica, or if the replica's broker
-    is not live."""
+    """Raises Refused if a request assigns a partition to more or fewer than one broker, or to a
+    broker that is not live."""
     live = broker.topics.catalog.brokers
     if len(broker_ids) != 1 or broker_ids[0] not in live:
         raise Refused(

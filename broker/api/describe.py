@@ -36,8 +36,8 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """All settings of a topic, with those that it inherits from the broker. `configs`: the settings
-    that are set for the topic itself."""
+    """All settings of a topic, including those that it inherits from the broker. configs: the
+    settings that are set for the topic itself."""
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
@@ -75,7 +75,7 @@ def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceRes
 
 
 def inherited(settings: BrokerSettings) -> dict[str, str]:
-    """For each setting of topics, the value that applies to a topic for which it is not set."""
+    """For each topic setting, the value that applies to a topic that does not set it itself."""
     defaults = settings.log_defaults()
     return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}
 
@@ -110,8 +110,8 @@ def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig)
 
 
 def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
-    """The values of these keys in the broker's configuration, followed by their defaults. Keys
-    without a value are left out."""
+    """The values of these keys in the broker's configuration, followed by their defaults. A key
+    that the configuration does not set has only its default."""
     table = specs(BrokerSettings)
     given, default = [], []
     for key in keys:

@@ -36,7 +36,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers with the settings, or an error, for each topic or broker that the request names."""
     request = exchange.decode(DescribeConfigsRequest)
     # Each resource is answered once, even if the request repeats it. Otherwise a small request
-    # could cause a huge answer: for two bytes in the request, the answer has twenty thousand bytes.
+    # could cause a huge answer: each repetition takes a few bytes in the request, and twenty
+    # thousand bytes in the answer.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     results = tuple(_describe(broker, request, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))

@@ -28,7 +28,7 @@ from skidway.kafka.protocol.describe_log_dirs import (
 from skidway.kafka.types import TopicPartition
 
 Space = tuple[int, int]
-"""The total and the usable bytes of a volume."""
+"""The total and the usable bytes of a log directory's volume."""
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

@@ -15,8 +15,8 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""An answer's body of at least this many bytes is not copied behind its header, but is sent as a
-separate piece.
+"""If the body of an answer has at least this many bytes, it is not copied into one buffer with the
+answer's header, but is sent as a separate piece.
 """
 
 _NOTHING: Final = memoryview(b"")
@@ -49,8 +49,8 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # There are seven parameters and no header object, because an Exchange is made for every
-        # request, and one more object for each request would cost time.
+        # The parameters are not put into one object (for the header), because an Exchange is made
+        # for every request, and a further object for each request would cost time.
         self._loop = loop
         self.connection = connection
         self.key = key
@@ -61,14 +61,14 @@ class Exchange:
         self._slot: Slot | None = connection.reserve()
 
     def forget_request(self) -> None:
-        """Frees the request's memory. A request may have 100 MB, and may wait for its answer for
-        minutes.
+        """Drops the references to the request's bytes, so that their memory can be freed. A request
+        may have 100 MB, and may wait for its answer for minutes.
         """
         self.body = _NOTHING
         self.frame = None
 
     def decode(self, kind: type[R]) -> R:
-        """Decodes the request. Raises ProtocolError."""
+        """Decodes the request as a message of type `kind`. Raises ProtocolError."""
         return decode(kind, self.body, self.version, may_have_more=True)
 
     def reply(self, response: Response) -> bytes | None:

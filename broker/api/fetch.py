@@ -42,8 +42,8 @@ _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A parked request. A parked request waits until enough bytes can be read. Records how many
-    bytes can be read in each of its partitions, and the sum of these numbers.
+    """A parked request: it waits until enough bytes can be read. The object stores how many bytes
+    can be read in each partition of the request, and the sum of these numbers.
     """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
@@ -68,7 +68,7 @@ class DelayedFetch:
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Answers, and returns True, if enough bytes can be read now or reading causes an error.
-        Looks only at the changed partition."""
+        Reads again only the size of the partition `changed`."""
         if self._exchange.connection.closed:
             return True
         least_bytes = self._request.min_bytes
@@ -88,7 +88,7 @@ class DelayedFetch:
             _send(self._exchange, _read_all(self._broker, self._request))
 
     def abandon(self) -> None:
-        """Closes the connection instead of answering."""
+        """Closes the connection instead of answering the request."""
         self._exchange.close("failed")
 
 
@@ -127,8 +127,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether `min_bytes` can be read, or reading a partition causes an error. If the result is
-    False, `found` has the number of bytes that can be read in each partition.
+    """Whether at least `min_bytes` bytes can be read, or reading a partition causes an error. If
+    not, `found` gets the number of bytes that can be read in each partition.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

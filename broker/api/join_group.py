@@ -26,7 +26,7 @@ NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Passes the request to the group, which answers when its next generation begins."""
+    """Passes the request to the group, which answers it when the group's next generation begins."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

@@ -5,7 +5,7 @@ or ends.
     -2 earliest        the log start offset
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
     a time             the first record at or after that time; if there is none, offset and time -1
-    any other below 0  the error UNSUPPORTED_VERSION, as also for -3 in versions before 7
+    any other below 0  the error UNSUPPORTED_VERSION; versions before 7 answer -3 in the same way
 
 A partition that a request names twice is answered with INVALID_REQUEST, as in Kafka.
 

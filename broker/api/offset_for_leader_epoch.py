@@ -23,7 +23,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers with the end of an epoch, or an error, for each partition of the request."""
+    """Answers with the end offset of the requested leader epoch, or an error, for each partition of
+    the request."""
     request = exchange.decode(OffsetForLeaderEpochRequest)
     topics = tuple(
         OffsetForLeaderTopicResult(

@@ -13,8 +13,8 @@ original). The broker answers only when the high watermark has passed the origin
 ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
 compress its batches (KAFKA-18659).
 
-This module is the general path. A valid request that is similar to an earlier request takes a
-shorter path, `skidway.broker.api.produce_run`.
+This module is the general path. A valid request that differs from an earlier request on its
+connection only in its records takes a shorter path, `skidway.broker.api.produce_run`.
 
 If a topic uses LogAppendTime, the broker writes the time of the append into each batch and computes
 the CRC again. The answer contains this time.
@@ -77,8 +77,9 @@ class Appending:
         self.exchange.close("failed")
 
     def answer_written(self, broker: Broker) -> None:
-        """Called at the end of the turn, after the write. Answers the request with acks 1. Lets it
-        wait for the high watermark with acks -1, or if a batch is a duplicate."""
+        """Called at the end of the loop's turn, when the batches are written to files. If the
+        request has acks -1, or if a batch is a duplicate, lets the request wait for the high
+        watermark. Otherwise answers it."""
         if self.exchange.connection.closed:
             return
         if self.acks == 0:
@@ -99,14 +100,14 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers, and returns True, if no batch waits any more. A batch waits until the high
-        watermark of its partition has passed the batch, or can no longer pass it.
+        """Answers the request, and returns True, if none of its batches waits any more. A batch
+        waits until the high watermark of its partition has passed it, or can no longer pass it.
         """
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
-        """Does the same as `try_complete`, but looks at all partitions of the request. Called when
-        the request begins to wait."""
+        """Does the same as `try_complete`, but checks all partitions of the request, and not only a
+        changed one. Called when the request begins to wait."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()

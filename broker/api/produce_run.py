@@ -1,11 +1,10 @@
-"""A run of similar produce requests on one connection. The requests are appended one by one, and
-answered together.
+"""A run: successive Produce requests on one connection that differ only in their correlation ids
+and records. Their batches are appended one by one, and the requests are answered together.
 
-A run lasts for one turn of the loop at most, and ends at the first request that is not similar to
-the others. A connection sends its answers in the order of its requests. All answers of a run take
-one place in this order, and are sent together at the end of the turn. With acks=all, the batches of
-a run are flushed together, and the answers are sent when the high watermark has passed all these
-batches.
+A run lasts for one turn of the loop at most, and ends at the first request that differs in anything
+else. A connection sends its answers in the order of its requests; the answers of a run are sent as
+one piece, at the end of the turn. With acks=all, the batches of a run are flushed together, and the
+answers are sent when the high watermark has passed all these batches.
 
 Some requests do not join a run, but are handled by the general path in
 `skidway.broker.api.produce`. The run cannot append some of these requests, because the batch must
@@ -35,8 +34,8 @@ _Part = tuple[Shape, int, int, int]
 
 
 class Alike:
-    """What this module stores for a connection: the shapes of its producer's requests, and the run
-    to which requests of this turn are added."""
+    """What this module stores for a connection: the shapes of its requests (see `produce_shape`),
+    and the run to which requests of this turn are added."""
 
     __slots__ = ("run", "shapes")
 
@@ -46,8 +45,8 @@ class Alike:
 
 
 class Run:
-    """Valid requests of one connection in one turn, in their order. All of them are answered
-    together."""
+    """Valid requests that one connection has sent in one turn, in their order. All of them are
+    answered together."""
 
     __slots__ = ("_alike", "_broker", "_connection", "_parts", "_slot", "acks", "shape")
 
@@ -76,8 +75,8 @@ class Run:
         self._parts.append(part)
 
     def answer_written(self, broker: Broker) -> None:
-        """Called at the end of the turn, after the write. Answers the requests. With acks=all, lets
-        them wait for the high watermark."""
+        """Called at the end of the loop's turn, when the batches are written to files. With
+        acks=all, lets the requests wait for the high watermark. Otherwise answers them."""
         self._alike.run = None
         if self._connection.closed:
             return
@@ -89,8 +88,8 @@ class Run:
             self._send([_when_written(broker, part) for part in self._parts])
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers, and returns True, if the high watermark has passed all batches, or can no longer
-        pass all of them."""
+        """Answers the requests, and returns True, if the high watermark has passed all their
+        batches, or can no longer pass them."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
             return False
@@ -137,9 +136,9 @@ class Run:
 
 
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """If the request is valid and similar to an earlier request on this connection, appends its
-    batch and returns True. Otherwise returns False and changes nothing, so that the general path
-    can handle the request.
+    """If the request in `frame` is valid and differs from an earlier request on this connection
+    only in its correlation id and records, appends its batch and returns True. Otherwise returns
+    False and changes nothing, so that the general path can handle the request.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

@@ -26,8 +26,8 @@ have more, the broker forgets all shapes of the connection, and learns them agai
 requests.
 """
 PREFIX_BYTES_MAX: Final = 1024
-"""A request with a longer prefix gets no shape, because the prefix would take too much memory. A
-prefix contains the client's name, which may have any length.
+"""No shape is stored for a request with a longer prefix, because the prefix would take too much
+memory. It contains the client's name, which may have any length.
 """
 
 _INT32: Final = Struct(">i")
@@ -41,9 +41,9 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """What the requests of one shape have in common, that is, everything except correlation id and
-    records. Also what their answers have in common, that is, everything except the offsets, if the
-    requests succeed.
+    """What the requests of one shape have in common: everything except correlation ids and records.
+    Also what the answers to them have in common if they succeed: everything except correlation ids
+    and offsets.
     """
 
     __slots__ = (
@@ -135,7 +135,7 @@ class Shapes:
         return None
 
     def add(self, shape: Shape) -> None:
-        """Adds the shape of a request, so that `match` recognises later requests of this shape."""
+        """Adds the shape of a request, so that `match` finds it for later requests."""
         if len(self._shapes) >= SHAPES_MAX:
             self._shapes = {}
             self._heads = {}
@@ -147,8 +147,8 @@ class Shapes:
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
-    """The shape of a parsed request; None if the request does not consist of one batch in the usual
-    place."""
+    """The shape of a parsed request. None if the request does not have exactly one batch, or does
+    not have it where the module's docstring says."""
     if len(request.data) != 1 or request.transactional_id is not None:
         return None
     records = request.data[0].records

@@ -16,17 +16,18 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
 REQUEST_COST: Final = 20
-"""The cost of a request outside of its handler, in microseconds: the cost of receiving the request,
-writing its batches, and sending the answer."""
+"""The time, in microseconds, that a request costs outside of its handler: for receiving the
+request, writing its batches, and sending the answer."""
 ALIKE_COST: Final = REQUEST_COST + 5
-"""The cost of a request that `handle_alike` handles on the shorter path, in microseconds. This
-value is an estimate. All such requests cost about the same, and reading the clock for each of them
-would take additional time.
+"""The time, in microseconds, that a request costs if `handle_alike` handles it on the shorter path.
+This value is an estimate, and not measured for each request, because all such requests cost about
+the same and reading the clock takes time.
 """
 
 
 class Requests:
-    """Handles the requests that the loop receives: implements `Service` of network/loop."""
+    """Handles the requests that the loop receives; implements the protocol class `Service` of
+    network/loop."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker
@@ -34,8 +35,8 @@ class Requests:
         broker.api_ranges = registry.ranges()
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles one request. Returns its cost (see `Service`). Raises ProtocolError, after which
-        the connection is closed."""
+        """Handles one request. Returns its cost (see `Service`). Raises ProtocolError if the
+        request is not valid; the caller then closes the connection."""
         self._broker.read_clock()
         if handle_alike(self._broker, connection, frame):
             return ALIKE_COST

@@ -14,7 +14,7 @@ from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupRespons
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Passes the request to the group, which answers when there is an assignment."""
+    """Passes the request to the group, which answers when the member's assignment is stored."""
     request = exchange.decode(SyncGroupRequest)
 
     def reply(synced: Synced) -> None:

@@ -9,14 +9,14 @@
     /admin/delete_topics/<topic>               the topic is being deleted
     /consumers/<group>/...                     committed offsets, generations: see `consumers`
     /controller                                ephemeral: the broker to which clients send requests
-                                               for new topics
+                                               to create topics
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 
     documents     paths and contents
     consumers     the contents of committed offsets
     answers       waits for kazoo's answers; raises `Unreachable` after a timeout
     stored_groups reads, lists and deletes groups in ZooKeeper
-    ledger        writes the facts about groups: generations and committed offsets
+    ledger        writes what is stored about groups: generations and committed offsets
     store         the other operations, such as creating a topic; each waits for ZooKeeper
     reassignment  reads and changes a partition's assignment and state together
     reader        reads the whole catalog at first, and later only the nodes that have changed, as

@@ -33,7 +33,8 @@ def answered(coordinator: Coordinator) -> Iterator[Any]:
 
 
 def one_answer(asked: Any) -> Any:
-    """Waits for the answer to one request, for the session's timeout at most."""
+    """Waits for the answer to one request, for the session's timeout at most, and returns it.
+    asked: kazoo's result object of the request."""
     return asked.get()
 
 

@@ -16,8 +16,8 @@ from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1
 OFFSET_BYTES: Final = 350
-"""The approximate number of bytes of memory that a committed offset needs without the client's
-metadata."""
+"""The approximate number of bytes of memory that a committed offset needs, not counting the
+metadata that a client may store with it."""
 _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 
@@ -67,7 +67,8 @@ def offset_document(committed: Committed) -> bytes:
 
 
 def read_offset(path: str, data: bytes, time_ms: int) -> Committed:
-    """A committed offset from its node. Raises DocumentRefused."""
+    """Returns the committed offset that is stored in a node. path, data: the node's path and
+    content. time_ms: when it was committed. Raises DocumentRefused."""
     found = split_offset(data)
     if found is None:
         raise DocumentRefused(f"ZooKeeper's node {path} does not begin with an offset")

@@ -24,13 +24,13 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
 class DocumentRefused(SkidwayError):
-    """The content of a node is not what a node at this path must contain."""
+    """Raised if the content of a node is not what a node at this path must contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration. directory_id: distinguishes a restarted broker from another broker
-    with the same id."""
+    """A broker's registration. directory_id: the id of its log directory; it distinguishes a
+    restarted broker from another broker with the same broker id."""
 
     address: BrokerAddress
     directory_id: str
@@ -47,7 +47,7 @@ def topic_path(topic: str) -> str:
 
 
 def config_path(topic: str) -> str:
-    """A topic's settings."""
+    """The path of the node that stores a topic's settings."""
     return f"{TOPIC_CONFIGS}/{topic}"
 
 
@@ -62,7 +62,7 @@ def state_path(topic: str, partition: int) -> str:
 
 
 def cluster_id(content: str) -> bytes:
-    """Content of /cluster/id."""
+    """The content of the node /cluster/id."""
     return _dump({"version": "1", "id": content})
 
 
@@ -145,7 +145,7 @@ def state(content: PartitionState) -> bytes:
 
 
 def read_state(path: str, data: bytes, version: int) -> PartitionState:
-    """A partition's state. version: the version of the state's node."""
+    """A partition's state, from the content of its node. version: the version of the node."""
     content = _load(path, data)
     isr = tuple(each for each in _field(path, content, "isr", list) if isinstance(each, int))
     leader = _field(path, content, "leader", int)
@@ -158,7 +158,7 @@ def configs(content: Mapping[str, str]) -> bytes:
 
 
 def read_configs(path: str, data: bytes) -> dict[str, str]:
-    """A topic's settings."""
+    """A topic's settings, from the content of their node."""
     content = _field(path, _load(path, data), "config", dict)
     return {str(name): str(value) for name, value in content.items()}
 
@@ -169,7 +169,7 @@ def deletion(topic_id: uuid.UUID) -> bytes:
 
 
 def controller(broker_id: int, now_ms: int) -> bytes:
-    """Content of /controller."""
+    """The content of the node /controller."""
     return _dump({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
 
 
@@ -186,7 +186,7 @@ def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
 
 
 def read_producer_id_block(path: str, data: bytes) -> int:
-    """The last id of the newest block."""
+    """The last id of the newest block, from the content of /latest_producer_id_block."""
     content = _load(path, data)
     try:
         return int(content["block_end"])

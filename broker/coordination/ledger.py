@@ -1,8 +1,9 @@
 """Writes groups to ZooKeeper. The session's thread runs this code and waits for ZooKeeper's
 answers.
 
-One transaction writes the offsets of many groups. A job is what one call of `carry_out` writes and
-reads. If ZooKeeper's answer was lost, the same job can be carried out again.
+One transaction writes the offsets of many groups. A job is everything that one call of `carry_out`
+writes and reads. If ZooKeeper's answer was lost, the same job can be carried out again. ("Ledger"
+is here not the audit's ledger.)
 """
 
 from __future__ import annotations
@@ -69,10 +70,11 @@ class Report:
 
 
 class Ledger:
-    """Writes groups, on the session's thread. Remembers which nodes exist, and their versions.
+    """Writes groups, on the session's thread. Remembers which nodes it has seen, and their
+    versions.
 
-    If another program has deleted or changed a node since then, ZooKeeper refuses a write to it,
-    and the ledger reads the node again.
+    If another program has deleted or changed such a node meanwhile, ZooKeeper refuses a write to
+    it, and the ledger reads the node again.
     """
 
     def __init__(self) -> None:
@@ -113,8 +115,8 @@ class Ledger:
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
                 # A consumer registers in a transaction that writes to the node `ids`. If that
-                # transaction and the one below reach ZooKeeper at the same time, one of the two
-                # fails.
+                # transaction and the transaction of this function reach ZooKeeper at the same time,
+                # one of the two fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -135,11 +137,12 @@ class Ledger:
         return SkidwayError(f"ZooKeeper's node {path} changes too often to be written")
 
     def _learn_version(self, client: Any, group: str, path: str) -> None:
-        """Reads the version of a group's node again after a refused write.
+        """Reads the version of a group's node again after ZooKeeper has refused a write to it.
 
         The refusal has several possible reasons: another program has created, changed or removed
         the node or its parent; an earlier write of this broker was done, and its answer was lost;
-        or the previous coordinator of the group wrote as its last action.
+        or the previous coordinator of the group has written to the node just before it ceased to be
+        the coordinator.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:
@@ -154,7 +157,7 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all offsets. Returns the number of transactions."""
+        """Writes all offsets, and returns in how many transactions it did so."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)
@@ -191,7 +194,7 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """Finds the nodes that do not exist, among the nodes `offsets` and all nodes above them.
+    """Returns which of the nodes `offsets`, and of all nodes above them, do not exist.
 
     To save requests, one request lists all existing groups, and one request lists all partitions of
     a group and topic.

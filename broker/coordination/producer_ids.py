@@ -20,9 +20,9 @@ Block = tuple[int, int]
 
 
 class ProducerIds:
-    """Assigns this broker's producer ids. Only the loop may use this object. `take_block` gets a
-    block of ids from ZooKeeper, and then calls its argument with the block, on the loop's
-    thread."""
+    """Assigns this broker's producer ids. Only the loop may use this object. take_block: a function
+    that gets a block of ids from ZooKeeper, and then calls its argument with the block, on the
+    loop's thread."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]

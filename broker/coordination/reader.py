@@ -22,7 +22,7 @@ from skidway.broker.coordination.documents import DocumentRefused
 from skidway.broker.log import names
 from skidway.coordination import Coordinator
 
-_BROKERS = "/"  # the name for the list of brokers; no topic can have this name
+_BROKERS = "/"  # stands for the list of brokers; no topic can have this name
 _log = log.get(__name__)
 
 
@@ -52,7 +52,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            # the read failed, and the watches of these nodes will not fire again
+            # the read failed, and the watches of these nodes do not fire again
             self._stale.extend(stale)
             raise
 

@@ -60,7 +60,7 @@ def write(
     wanted: PartitionState,
 ) -> None:
     """Assigns the partition to the broker `wanted.leader`, and writes `wanted` as the partition's
-    state. ZooKeeper does both changes or neither of them.
+    state, both in one transaction.
 
     Raises SkidwayError if the assignment or the state has changed since `before` was read. If
     Unreachable is raised, the write may have been done.

@@ -6,10 +6,9 @@ the same time. While the session is not connected, `submit` accepts no job, and 
 error at once instead of after a timeout. If ZooKeeper stops answering during a job, the job ends
 within the session's timeout, because every wait in `skidway.coordination` is bounded.
 
-If the session was lost, the broker waits for a new session. Then the broker registers again and
-reads the whole catalog. The broker repeats these two steps until both succeed. Jobs that the loop
-submitted in the lost session are not done any more, because another broker may be the controller
-since then.
+If the session was lost, the broker waits for a new session. Then it registers again and reads the
+whole catalog, and repeats these two steps until both succeed. Jobs that the loop submitted in the
+lost session are not done any more, because another broker may be the controller since then.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ _log = log.get(__name__)
 
 class Job(Generic[T]):
     """An operation on ZooKeeper, and the function that is called with its outcome. sessions: how
-    many sessions had been lost when the job was submitted; None if the session does not matter."""
+    many sessions had been lost when the job was submitted. If more have been lost when its turn
+    comes, the job is not done. None if the job is done in any session."""
 
     __slots__ = ("_done", "_sessions", "_work")
 
@@ -77,8 +77,8 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """The session with ZooKeeper. The loop's thread creates it before the loop runs. Later, the
-    same thread closes it."""
+    """The session with ZooKeeper. The loop's thread creates this object before the loop runs, and
+    closes it when the broker stops."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class ZooKeeperSession:
         on_lost: Callable[[], None],
         timeout_s: float,
     ) -> None:
-        """on_catalog, on_lost: called on the loop with each new catalog, and when the session was
-        lost. timeout_s: the session's timeout."""
+        """on_catalog: called on the loop with each new catalog. on_lost: called on the loop when
+        the session was lost. timeout_s: the session's timeout."""
         self._coordinator = coordinator
         self._clock = clock
         self._post = post
@@ -122,8 +122,8 @@ class ZooKeeperSession:
     def is_doubtful(self) -> bool:
         """Whether ZooKeeper may have ended the session, so that another broker may be the
         controller. kazoo notices a broken connection within two thirds of the session's timeout, so
-        nothing is in doubt in the third that follows. After that, the doubt ends when the catalog
-        has been read again."""
+        in the last third the session still exists and the result is False. After that, the result
+        is True until the catalog has been read again."""
         at = self._interrupted_at
         return at is not None and self._clock.monotonic() - at >= self._doubtful_after_s
 
@@ -172,7 +172,7 @@ class ZooKeeperSession:
         """
         self._closing.set()
         if self._thread.is_alive():
-            # the item None wakes the thread; if the queue is full, the thread is awake anyway
+            # None wakes the thread; if the queue is full, the thread is awake anyway
             with contextlib.suppress(queue.Full):
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
@@ -222,8 +222,8 @@ class ZooKeeperSession:
         self._post(lambda: self._take(catalog, interruptions))
 
     def _take(self, catalog: Catalog, interruptions: int) -> None:
-        """Hands a catalog over, on the loop. It ends the doubt if the connection was not broken
-        since the broker began to read the catalog."""
+        """Passes a new catalog on, on the loop. Ends the doubt (see `is_doubtful`) if the
+        connection has not broken since the broker began to read this catalog."""
         if interruptions == self._interruptions and self.is_connected:
             self._interrupted_at = None
         self._on_catalog(catalog)
@@ -272,5 +272,5 @@ class ZooKeeperSession:
 
 
 def _ignore(_outcome: object) -> None:
-    """Ignores the outcome of one of the session's own jobs, because these jobs already log their
-    errors."""
+    """Gets the outcome of one of the session's own jobs, and ignores it, because these jobs log
+    their errors themselves."""

@@ -2,8 +2,8 @@
 thread calls them.
 
 These functions raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content
-of a node is invalid. If the answer to an operation was lost, the operation can be repeated. If
-ZooKeeper then refuses the write, the operation looks at the current state before it concludes that
+of a node is invalid. If ZooKeeper's answer to an operation was lost, the operation can be repeated.
+If ZooKeeper then refuses the write, the operation reads the current state before it concludes that
 another broker was faster, because its own first attempt may have made the change.
 """
 
@@ -41,16 +41,16 @@ _log = log.get(__name__)
 
 
 class TopicExists(SkidwayError):
-    """A topic of that name exists, or is being deleted."""
+    """Raised if a topic of that name exists, or is being deleted."""
 
 
 class TopicGone(SkidwayError):
-    """The topic no longer exists. A new topic may have its name."""
+    """Raised if the topic no longer exists. A new topic may have its name."""
 
 
 class TooManyGaps(SkidwayError):
-    """A mirror topic has more gaps (ranges of offsets that are missing in the source) than fit into
-    its settings.
+    """Raised if a mirror topic has more gaps (ranges of offsets that are missing in the source)
+    than fit into its settings.
     """
 
 
@@ -71,8 +71,8 @@ def register(
     has ended. Then registers the broker. Returns the broker's epoch.
 
     If the predecessor has the same directory id, its process has ended, because this broker now has
-    the lock of the directory. In this case the function deletes the predecessor's node at once.
-    Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
+    the lock of this log directory. In this case the function deletes the predecessor's node at
+    once. Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -112,7 +112,7 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
     """If the cluster has no controller, makes this broker the controller. Returns the controller's
     broker id.
 
-    Raises Unreachable if the controller keeps changing.
+    Raises Unreachable if the controller changes again and again during the call.
     """
     path = documents.CONTROLLER
     content = documents.controller(broker_id, time_ms)
@@ -183,8 +183,8 @@ def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap
 def committed(
     coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
 ) -> dict[tuple[str, TopicPartition], int]:
-    """The offsets that these groups have committed. If a group has committed no offset in a
-    partition, the result has no entry for this group and partition."""
+    """Returns the offsets that these groups have committed in these partitions. If a group has
+    committed no offset in a partition, the result has no entry for this group and partition."""
     found = {}
     for group, partition in readers:
         path = group_nodes.offset_path(group, partition)
@@ -251,7 +251,8 @@ def add_partitions(
 
 
 def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Marks a topic as being deleted; from then on no broker serves the topic. Raises TopicGone."""
+    """Marks a topic as being deleted; once they have read the mark, the brokers no longer serve the
+    topic. Raises TopicGone."""
     _still(coordinator, topic, topic_id)
     coordinator.create_if_absent(documents.deletion_path(topic), documents.deletion(topic_id))
 
@@ -305,7 +306,7 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Raises TopicGone if there is no topic with this name and this id."""
+    """Checks that a topic with this name and this id still exists. Raises TopicGone if not."""
     path = documents.topic_path(topic)
     found = coordinator.get(path)
     if found is None or documents.read_topic(path, found.data)[0] != topic_id:

@@ -37,17 +37,17 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """The group has members, or consumers that have registered in ZooKeeper, so the operation is
-    refused."""
+    """Raised if an operation is refused because the group has members, or consumers that have
+    registered in ZooKeeper."""
 
 
 class GroupGone(SkidwayError):
-    """ZooKeeper has no group with this name."""
+    """Raised if ZooKeeper has no group with this name."""
 
 
 class Looked(NamedTuple):
-    """What the broker found in ZooKeeper about a group. `native` is the number of consumers that
-    have registered in ZooKeeper.
+    """What the broker found in ZooKeeper about a group. native: the number of consumers (Skidway's
+    own) that have registered in ZooKeeper.
 
     ids_version: the version of the children of the group's `ids` node; consumers register as
     children of this node. ids_writes: the version of the `ids` node itself; each consumer writes to
@@ -63,7 +63,7 @@ class Looked(NamedTuple):
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
-    """Reads everything that is stored for a group. Raises Unreachable."""
+    """Reads everything that ZooKeeper has about a group. Raises Unreachable."""
     with answered(coordinator) as client:
         found = coordinator.get(group_nodes.record_path(group))
         status = one_answer(client.exists_async(group_nodes.ids_path(group)))
@@ -75,7 +75,8 @@ def look(coordinator: Coordinator, group: str) -> Looked:
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
-    """Maps every group to its record, or to None if the group has no record. Raises Unreachable."""
+    """Returns every group with its record (its stored generation), or with None if the group has no
+    record. Raises Unreachable."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     with answered(coordinator) as client:
         answers = each_answer(
@@ -93,8 +94,8 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 
     The transaction also deletes the node under which Skidway's own consumers register. So if a
     consumer registers at the same time, either the deletion fails, or the consumer begins with an
-    empty group. If a group has too many nodes for one transaction, the broker deletes the group in
-    several transactions. Only the first of them includes that node.
+    empty group. If a group has too many nodes for one transaction, the broker deletes it in several
+    transactions, the first of which deletes that node.
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -142,8 +143,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
     }
     count = 0
     with answered(coordinator) as client:
-        # All requests are sent together to save time, because commits of other groups wait for this
-        # job.
+        # The requests are sent together to save time: commits of other groups wait until this job
+        # is done.
         for answer in each_answer(
             lambda path: client.delete_async(path, versions[path]), list(versions)
         ):
@@ -155,9 +156,9 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
-    """Deletes a group if it has not changed since it was read. Returns the number of deleted
-    offsets. If an offset was committed or a member has joined since then, keeps that offset or
-    member, and does not delete the group.
+    """Deletes a group if it has not changed since `looked` was read. Returns the number of deleted
+    offsets. If an offset was committed or a member has joined since then, keeps this offset or
+    member, and with it the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -170,7 +171,8 @@ def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
 
 
 def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
-    """The nodes below which groups have committed offsets of a topic: one node for each group."""
+    """The paths of the nodes below which groups have stored committed offsets of a topic: one node
+    for each group."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
     with answered(coordinator) as client:
@@ -228,8 +230,8 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
     """Deletes the nodes in which Skidway's own consumers have recorded how many partitions each
-    topic had when the group first read the topic. If a consumer has registered since the group was
-    read, deletes nothing.
+    topic had when the group first read the topic. Deletes nothing if a consumer has registered
+    since the broker read the group.
     """
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):

@@ -1,8 +1,10 @@
-"""Consumer groups of stock clients: their members, their assignments, and their committed offsets.
+"""Consumer groups of stock (standard Kafka) clients: their members, their assignments, and their
+committed offsets.
 
     limits          the limits of groups
-    member          one member; chooses the protocol of a group's members
-    outcomes        what a group's state machine returns: answers, and requests to store the group
+    member          one member of a group; chooses the protocol that all members of a group support
+    outcomes        what a group's state machine gives to its caller: answers, and requests to store
+                    the group
     record          a group as it is stored
     roster          the members of a group, and which of them is the leader
     admission       who may join a group
@@ -11,7 +13,8 @@
     subscription    the topics in a consumer's metadata
     job_queue       gathers reads and writes for ZooKeeper into jobs
     cache           committed offsets of groups with members
-    hosting         the groups in memory: reads, stores and forgets them, and sets their timers
+    hosting         the groups in memory: reads and stores them, drops them from memory, and sets
+                    their timers
     offsets         commits and reads the offsets of groups
     coordinator     handles the members' requests
     administration  handles the administrators' requests: list, describe, delete
@@ -39,5 +42,6 @@ the content of the nodes):
 
 All memory is bounded. There are limits for the members of a group and their bytes, for the groups
 in memory, and for the member ids that the broker has assigned. There are also limits for the
-requests that wait until a group is read, and for the offsets that wait for ZooKeeper.
+requests that wait until a group is read, and for the committed offsets that wait to be written to
+ZooKeeper.
 """

@@ -32,7 +32,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """A member as DescribeGroups shows it."""
+    """A member of a group, as DescribeGroups shows it."""
 
     member_id: str
     instance_id: str | None
@@ -44,7 +44,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A group as DescribeGroups shows it."""
+    """A group, as DescribeGroups shows it."""
 
     state: str
     protocol_type: str = ""
@@ -127,7 +127,8 @@ class GroupAdministration:
         partitions: Sequence[TopicPartition],
         reply: Callable[[Mapping[TopicPartition, ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Deletes those of the offsets that are of topics to which no member subscribes."""
+        """Deletes committed offsets of a group, except those of topics to which a member of the
+        group subscribes."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -181,7 +182,8 @@ def _listed(group: Group) -> Listed:
 
 
 def _stored(group_id: str, content: bytes | None) -> Listed:
-    """The entry in the list for a group that is not in memory."""
+    """The entry of ListGroups for a group that is not in memory. content: the group's record in
+    ZooKeeper."""
     try:
         record = None if content is None else decode(group_id, content)
     except RecordRefused:
@@ -213,8 +215,8 @@ def _described(group: Group) -> Described:
 
 
 def _subscribed(group: Group) -> frozenset[str] | None:
-    """The topics to which the members subscribe; None if this cannot be known, because the members
-    are no consumers, or a member's metadata cannot be read."""
+    """The topics to which the members of a group subscribe. None if this cannot be known, because
+    the members are no consumers, or because a member's metadata cannot be decoded."""
     found: set[str] = set()
     for member in group.roster:
         if group.roster.protocol_type != subscription.CONSUMER:

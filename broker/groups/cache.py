@@ -32,7 +32,7 @@ class OffsetCache:
 
     @property
     def size_bytes(self) -> int:
-        """The approximate number of bytes of memory that the cache needs."""
+        """The approximate number of bytes of memory that the cached offsets need."""
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:

@@ -1,8 +1,8 @@
 """Handles the requests of members: join, sync, heartbeat, leave.
 
 The cluster's controller coordinates all groups. A broker that is not the controller answers
-requests for groups with NOT_COORDINATOR. To spread the groups over several brokers, change
-`coordinator_of`, and what `HostedGroups` asks about it.
+requests for groups with NOT_COORDINATOR. If the groups are to be spread over several brokers,
+`coordinator_of` must be changed, and the code of `HostedGroups` that calls it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Code = Callable[[ErrorCode], None]
 
 
 class Groups(HostedGroups):
-    """Handles the requests of the groups' members. Only the loop's thread may use this object. The
+    """Handles the requests of the groups' members. Only the loop's thread may use this object. Its
     attribute `offsets` commits and reads the groups' offsets."""
 
     def __init__(
@@ -69,17 +69,18 @@ class Groups(HostedGroups):
 
     def coordinator_of(self, _group_id: str) -> int:
         """The id of the broker that coordinates a group. This is always the controller, so all
-        brokers name the same one. After a change of the controller, brokers may name different
-        ones until each of them has read the change from ZooKeeper. The id is NO_LEADER if this
+        brokers name the same one. After a change of the controller, brokers may name different ones
+        until each of them has read the change from ZooKeeper. The result is NO_LEADER if this
         broker was the controller and cannot know whether it still is."""
         return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers a join when the group's next generation begins, or at once with an error.
+        """Answers a JoinGroup request when the group's next generation begins, or at once with an
+        error.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has
-        looked for registered consumers, the generation is not stored.
+        looked for registered consumers, ZooKeeper refuses to store the next generation.
         """
         self.counts.joins += 1
 
@@ -105,7 +106,8 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
-        """Answers a sync when the member's assignment is stored, or at once with an error."""
+        """Answers a SyncGroup request when the member's assignment is stored, or at once with an
+        error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -126,8 +128,8 @@ class Groups(HostedGroups):
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            # A heartbeat only postpones deadlines, so the group's timer need not be changed. When
-            # the timer fires, the deadlines are checked again.
+            # A heartbeat only postpones deadlines. So the group's timer is not changed; when it
+            # fires, the deadlines are checked again.
             reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)

@@ -41,8 +41,8 @@ class GroupState(Enum):
 # This class has 32 methods, because Kafka's state machine has many events, and all events change
 # the same state.
 class Group:
-    """One group; only the coordinator uses it. `new_id` makes an unused member id that begins with
-    a given name.
+    """One group; only the coordinator uses it. new_id: a function that returns an unused member id,
+    which begins with the given name.
     """
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
@@ -58,7 +58,7 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        # the number of the last `Store`, until the caller has done it
+        # the number of the last `Store`, until the caller has stored the group
         self._storing: int | None = None
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
@@ -66,8 +66,8 @@ class Group:
     # requests of members
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
-        """A member asks to be in the next generation. The answer, for `token`, comes in
-        `outputs`."""
+        """A member asks to be in the next generation. The answer, which names `token`, is added to
+        `outputs` when it is known."""
         error = admission.refusal(joining, self.roster, self._limits)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             self.roster.given.pop(joining.member_id, None)
@@ -80,8 +80,8 @@ class Group:
         self._complete_if_joined(now)
 
     def sync(self, now: float, syncing: Syncing, token: Token) -> None:
-        """A member asks for its assignment. The answer, for `token`, comes in `outputs`. The
-        leader's request contains the assignments of all members."""
+        """A member asks for its assignment. The answer, which names `token`, is added to `outputs`
+        when it is known. The leader's request contains the assignments of all members."""
         member_id = syncing.member_id
         error = self._refusal(member_id, syncing.instance_id, syncing.generation)
         if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):
@@ -107,7 +107,7 @@ class Group:
     def heartbeat(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """A member has sent a heartbeat. Returns the error code, which tells the member whether it
+        """Handles a member's heartbeat. Returns the error code, which tells the member whether it
         must join again."""
         error = self._refusal(member_id, instance_id, generation)
         if error is not None:
@@ -117,7 +117,7 @@ class Group:
         return ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
 
     def leave(self, now: float, member_id: str, instance_id: str | None) -> ErrorCode:
-        """A member leaves, or an administrator removes a member by its instance id."""
+        """Removes a member that leaves, or that an administrator removes by its instance id."""
         if instance_id is None and self.roster.given.pop(member_id, None) is not None:
             self._complete_if_joined(now)
             return ErrorCode.NONE
@@ -134,7 +134,8 @@ class Group:
     def commit_refusal(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode | None:
-        """The error with which a commit is refused; None if its offsets may be stored."""
+        """The error with which a commit of offsets is refused; None if the offsets may be
+        stored."""
         if generation < 0 and self.state is GroupState.EMPTY:
             return None  # the consumer has joined no group, and only commits offsets
         if generation < 0 and not member_id and instance_id is None:
@@ -179,8 +180,8 @@ class Group:
             self._complete_if_joined(now)
 
     def stored(self, now: float, number: int, error: ErrorCode | None) -> None:
-        """Called when the `Store` with this number is done. error: why the group could not be
-        stored; None if the group is durable.
+        """Called when the caller has handled the output `Store` with this number. error: why the
+        group could not be stored; None if the group is durable.
 
         The error INCONSISTENT_GROUP_PROTOCOL means that the group has consumers that coordinate
         through ZooKeeper.
@@ -300,8 +301,8 @@ class Group:
     def _replace(
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
-        """Called when a static member has started again. Gives the member its new member id. A
-        client that still uses the old member id is fenced.
+        """Called when a static member has started again. Gives the member its new member id. If
+        another client still uses the old member id, its requests are refused as fenced.
         """
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
@@ -340,8 +341,8 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation. Its members are all members that have joined, and also the
-        static members that have not joined.
+        """Begins the next generation. Its members are all members that have joined again, and also
+        the static members that have not.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:
@@ -395,7 +396,7 @@ class Group:
         self.state = GroupState.EMPTY
         self._store()
 
-    # small things
+    # helpers
 
     def _refusal(
         self, member_id: str, instance_id: str | None, generation: int

@@ -1,5 +1,5 @@
-"""The groups in memory: reads them from ZooKeeper, stores them, sets their timers, and forgets
-them.
+"""The groups in memory: reads them from ZooKeeper, stores them, sets their timers, and removes them
+from memory.
 
 The broker reads a group from ZooKeeper at the first request for the group. When the group has had
 no members for a while, the broker removes it from memory. While ZooKeeper cannot be reached, groups
@@ -43,14 +43,15 @@ Use = Callable[[Group | ErrorCode], None]
 
 @dataclass(slots=True)
 class Hosted:
-    """A group in memory, with what the broker needs to store and forget it."""
+    """A group in memory, with what the broker must know to store it and to remove it from
+    memory."""
 
     group: Group
     used_at: float
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether the refusal of joins has been logged. (Joins are refused while consumers are
+    """Whether it has been logged that joins are refused. (They are refused while consumers are
     registered in ZooKeeper.)
     """
     empty_since_ms: int = 0
@@ -58,7 +59,7 @@ class Hosted:
 
 @dataclass(slots=True)
 class GroupCounts:
-    """How much work the broker has done for groups since its start."""
+    """Counts of the work that the broker has done for groups since its start."""
 
     joins: int = 0
     rebalances: int = 0
@@ -81,8 +82,8 @@ class HostedGroups:
         is_coordinator: Callable[[], bool],
     ) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call. is_coordinator: whether this broker coordinates the
-        cluster's groups at the time of the call.
+        this name at the time of the call. is_coordinator: a function that returns whether this
+        broker coordinates the cluster's groups at the time of the call.
         """
         self.is_coordinator = is_coordinator
         self.counts = GroupCounts()
@@ -129,9 +130,9 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called at intervals. Looks at the groups without members. If ZooKeeper has an old record
-        of such a group, stores the group. If no request has used it for a while, removes it from
-        memory.
+        """Called at intervals. If ZooKeeper has an outdated record of a group without members,
+        stores the group. If no request has used a group without members for a while, removes it
+        from memory.
         """
         now = self.clock.monotonic()
         if not self.is_coordinator():
@@ -154,8 +155,9 @@ class HostedGroups:
 
     def follow_coordinator(self) -> None:
         """Called when the cluster's controller may have changed. If another broker coordinates the
-        groups now, sends the members to it: answers their waiting requests with NOT_COORDINATOR,
-        and removes the groups from memory. The other broker reads the stored generations."""
+        groups now, answers the members' waiting requests with NOT_COORDINATOR, so that they ask
+        that broker, and removes the groups from memory. That broker reads the stored generations.
+        """
         if not self.is_coordinator():
             self.hand_over()
 
@@ -192,7 +194,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier one of these calls has dropped the group, so it must be read again
+            else:  # an earlier callback has dropped the group, so it must be read again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:

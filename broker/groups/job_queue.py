@@ -38,7 +38,7 @@ _Answer = Callable[[], None]
 
 
 class Submit(Protocol):
-    """The type of ZooKeeperSession.submit."""
+    """The type of the method `submit` of ZooKeeperSession."""
 
     def __call__(
         self,
@@ -49,8 +49,8 @@ class Submit(Protocol):
 
 @dataclass(slots=True)
 class _Gathered:
-    """The reads and writes that are gathered for the next job, with the callbacks for their
-    results."""
+    """The reads and writes that are gathered for the next job, each with the callback for its
+    result."""
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Gathered:
 
 @dataclass(slots=True)
 class JobCounts:
-    """How much work the queue has done since the broker's start."""
+    """Counts of the work that the queue has done since the broker's start."""
 
     carried_out: int = 0
     failed: int = 0
@@ -105,21 +105,23 @@ class JobQueue:
 
     @property
     def waiting(self) -> int:
-        """How many offsets wait for a job."""
+        """How many committed offsets wait for a job."""
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:
-        """Reads a group's record. `done` gets None if the group has no record."""
+        """Reads a group's record, and passes it to `done`; None if the group has no record."""
         self._next.loads.setdefault(group, []).append(done)
         self._go(group)
 
     def read(self, group: str, done: Read) -> None:
-        """Reads all offsets of a group, including offsets whose commit still waits in the queue."""
+        """Reads all offsets of a group, including offsets whose commit still waits in the queue,
+        and passes them to `done`."""
         self._next.reads.setdefault(group, []).append(done)
         self._go(group)
 
     def count_native(self, group: str, done: Counted) -> None:
-        """Counts the consumers that have registered in ZooKeeper for a group."""
+        """Counts the consumers that have registered in ZooKeeper for a group, and passes the number
+        to `done`."""
         self._next.counts.setdefault(group, []).append(done)
         self._go(group)
 
@@ -127,15 +129,16 @@ class JobQueue:
         """Stores a group's record. If an older record of the group still waits in the queue, the
         new record replaces it.
 
-        `done` gets GroupInUse if the record has members and consumers have registered in ZooKeeper
-        for the group.
+        `done` gets GroupInUse if the record has members although consumers have registered in
+        ZooKeeper for the group.
         """
         _, waiting = self._next.records.get(group, (record, []))
         self._next.records[group] = (record, [*waiting, done])
         self._go(group)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
-        """Stores offsets. Calls `done` when ZooKeeper has these offsets or newer offsets.
+        """Stores committed offsets of a group. Calls `done` when ZooKeeper has these offsets or
+        newer ones.
 
         If a topic is deleted before its offsets are stored, these offsets are dropped, even if the
         topic is recreated.
@@ -202,7 +205,7 @@ class JobQueue:
 
     def _done(self, gathered: _Gathered, job: Job, outcome: Report | SkidwayError) -> None:
         if self._away is not gathered:
-            return  # closed meanwhile
+            return  # `close` was called meanwhile
         self._away = None
         if self._next:
             self._see_to_it()
@@ -248,11 +251,11 @@ def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
 
 
 def _each(answers: Iterable[_Answer]) -> None:
-    """Calls all callbacks, even if some of them raise exceptions. So in spite of a bug in one
-    callback, the other callbacks send their answers.
+    """Calls all callbacks, even if some of them raise exceptions, so that a bug in one callback
+    does not keep the others from sending their answers.
 
-    Raises an ExceptionGroup of these exceptions. They are bugs in Skidway, and the loop counts
-    them.
+    Then raises an ExceptionGroup of these exceptions, if there are any. They show bugs in Skidway,
+    and the loop counts them.
     """
     mistakes = []
     for answer in answers:

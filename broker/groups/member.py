@@ -43,7 +43,8 @@ class Joining:
 
     @property
     def size_bytes(self) -> int:
-        """The number of bytes of the protocols, the client id and the instance id together."""
+        """The number of bytes of the protocols (with their metadata), the client id and the
+        instance id together."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         return said + len(self.client_id) + len(self.instance_id or "")
 
@@ -105,8 +106,8 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Sets the member's protocols, timeouts and client to those of a JoinGroup request from
-        this member.
+        """Takes the member's protocols, timeouts and client id from its newest JoinGroup
+        request.
         """
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s

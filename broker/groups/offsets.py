@@ -39,7 +39,7 @@ class GroupOffsets:
         """Commits offsets. Answers when they are in ZooKeeper.
 
         Each offset belongs to the topic that has the given name at the time of the call. If a topic
-        is deleted and recreated while its offsets wait, the offsets are dropped.
+        is deleted and recreated while its offsets wait to be written, they are dropped.
         """
         of_topics = self._of_topics(offsets)
 

@@ -12,7 +12,7 @@ from skidway.kafka.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ToldMember:
-    """A member, as the answer to the leader's join describes it."""
+    """A member, as the answer to the leader's JoinGroup request describes it."""
 
     member_id: str
     instance_id: str | None
@@ -52,8 +52,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Asks the caller to store the group as it is now, and then to call `Group.stored` with this
-    number."""
+    """Asks the caller to store the group as it is now, and then to call `Group.stored` with
+    `number`."""
 
     number: int
 

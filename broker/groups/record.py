@@ -12,26 +12,26 @@ from skidway.broker.groups.member import Member, Protocol
 from skidway.errors import SkidwayError
 
 BYTES_MAX = 512 * 1024
-"""If a group's document is larger than this, the broker stores it without the group's members.
-After a restart of the broker, these members join again.
+"""If a group's document (the content of its node) is larger than this, the broker stores it without
+the group's members. After a restart of the broker, these members join again.
 
 ZooKeeper accepts at most 1 MB in one request."""
 _GENERATION_MAX = (1 << 31) - 1
 
 
 class RecordRefused(SkidwayError):
-    """A stored group cannot be read."""
+    """Raised if a stored group cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
-    """The generation and the members of a group. `empty_since_ms`: the wall-clock time since which
+    """The generation and the members of a group. empty_since_ms: the wall-clock time since which
     the group has had no members; 0 while it has members.
 
-    `omitted`: the number of members that were left out because the document would have been too
-    large. `ids_version`: the version that the children of the group's `ids` node had when the
-    broker saw that the node has no children. (Consumers that coordinate through ZooKeeper register
-    as children of this node.)
+    omitted: the number of members that were left out because the document would have been too
+    large. ids_version: the version that the children of the group's `ids` node had when the broker
+    saw that the node has no children. (Consumers that coordinate through ZooKeeper register as
+    children of this node.)
     """
 
     generation: int

@@ -1,10 +1,10 @@
 """Deletes the offsets of groups without members after `offsets.retention.minutes`.
 
 The time counts from the moment at which the group last had members, or from the commit of the
-offset, whichever is later. If a topic's `retention.hold` lists a group, the group's offsets of that
-topic are kept at least for as long as the group may hold segments back. Consumers that coordinate
-through ZooKeeper also count as members. If the registrations of these consumers have changed since
-the broker last looked at the group, the time begins anew.
+offset, whichever is later. A topic's setting `retention.hold` lists groups whose unread segments
+are kept for some time. The offsets of such a group in this topic are kept at least for this time.
+Consumers that coordinate through ZooKeeper also count as members. If they have registered or
+unregistered since the broker last looked at the group, the time begins anew.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""Each key is a topic whose segments a group may hold back. The value is the longest time for which
-the group may hold a segment back, in ms."""
+"""Each key is a topic whose setting `retention.hold` lists the group, so that the broker keeps
+segments that the group has not read. The value is the longest time, in ms, for which it keeps such
+a segment."""
 _log = log.get(__name__)
 
 
@@ -37,7 +38,8 @@ class Fate(Enum):
 
     KEPT: nothing is done.
     MARKED: the group's record is changed, so that it says that the group is empty.
-    WOKEN: the group is read into memory, so that members that send nothing time out.
+    WOKEN: the group is read into memory, so that members that send nothing are removed after their
+    timeout.
     SHORTENED: some of the group's offsets are deleted.
     DELETED: the group is deleted with all its offsets.
     """
@@ -67,7 +69,7 @@ def decide(
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # once the group is in memory, its silent members time out
+        return Verdict(Fate.WOKEN)  # in memory, its silent members time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
@@ -105,8 +107,9 @@ class OffsetRetention:
         self._looking = False
 
     def look(self) -> None:
-        """Looks at every group. Does nothing if the previous call is not done yet, if ZooKeeper
-        cannot be reached, or if another broker coordinates the groups."""
+        """Finds out what is to be done with each group, and does it. Does nothing if the previous
+        call is not done yet, if ZooKeeper cannot be reached, or if another broker coordinates the
+        groups."""
         if not self._looking and self._groups.is_coordinator():
             self._looking = True
             self._session.submit(_names, self._listed)
@@ -116,8 +119,8 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        # `_looking` is reset before the code below, which may raise an exception, so that later
-        # calls look again.
+        # `_looking` becomes False before the code below, which may raise an exception. So later
+        # calls of `look` do their work in any case.
         groups, self._looking = self._groups, False
         while self._left and groups.is_coordinator():
             group = self._left.pop()
@@ -162,7 +165,7 @@ class OffsetRetention:
         elif isinstance(outcome, RecordRefused):
             _log.error("group_refused", group=group, reason=str(outcome))
         elif isinstance(outcome, Unreachable):
-            self._left = []  # the next look tries again
+            self._left = []  # the next call of `look` tries again
         elif not isinstance(outcome, GroupInUse):
             _log.error("offsets_not_expired", group=group, reason=str(outcome))
 
@@ -172,7 +175,8 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Carries out a verdict. Deletes nothing that has changed since `looked` was read."""
+    """Carries out the decision `verdict`. Deletes nothing that has changed since `looked` was
+    read."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

@@ -1,5 +1,5 @@
-"""Who is in a group: its members, their instance ids, the leader, and the clients that were given a
-member id and have not joined with it yet.
+"""Who is in a group: its members, their instance ids, the leader, and the clients that got a member
+id from the broker but have not joined with it yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Roster:
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
         """The member ids that were given to clients that have not joined yet. Each value is the
-        deadline (monotonic s) by which the client must join with its id.
+        time (monotonic s) by which the client must join with its id.
         """
         self.unheard: set[str] = set()
         """The ids of the members that `restore` has added and that have not sent a request since
@@ -44,7 +44,8 @@ class Roster:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether all members, and all clients in `given`, have joined the next generation."""
+        """Whether all members have joined the next generation, and no client in `given` is still
+        missing."""
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
@@ -93,7 +94,7 @@ class Roster:
             self.leader = member.member_id
 
     def remove(self, member: Member) -> None:
-        """Removes a member."""
+        """Removes a member. If it was the leader, another member becomes the leader."""
         del self.members[member.member_id]
         self.unheard.discard(member.member_id)
         if self.static_id(member.instance_id) == member.member_id:
@@ -128,7 +129,7 @@ class Roster:
         return joined is not None
 
     def restore(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
-        """Adds members that were read from ZooKeeper."""
+        """Adds the members of a group that was read from ZooKeeper."""
         for each in members:
             self.add(each, protocol_type)
             self.unheard.add(each.member_id)

@@ -1,5 +1,5 @@
-"""Reads the topics from a consumer's protocol metadata. The rest of the metadata is used only by
-clients.
+"""Reads the names of the topics from a consumer's protocol metadata. Only clients use the rest of
+the metadata.
 
 The metadata is Kafka's ConsumerProtocolSubscription. Each of its versions begins with an int16 (the
 version), an int32 (the number of topics) and the topics' names. Each name follows its own length,
@@ -16,7 +16,7 @@ _LENGTH = struct.Struct(">h")
 
 
 def topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics in the metadata; None if `metadata` is not the metadata of a consumer."""
+    """The names of the topics; None if `metadata` is not the metadata of a consumer."""
     try:
         _, count = _HEAD.unpack_from(metadata)
         at, found = _HEAD.size, set()

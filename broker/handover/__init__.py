@@ -7,9 +7,9 @@ lost and that two brokers never serve the partition at the same time:
     hand-over   runs while the broker that leads the partition is stopped. It opens the log as the
                 broker does at its start, computes every CRC and syncs all files. Then it renames
                 the partition's directory to `<topic>-<partition>.moved`, and writes a waybill into
-                it. The waybill contains the broker's id, the leader epoch, the log start and log
-                end offsets, and the length, time and CRC-32C of each file. After the rename no
-                broker serves the partition
+                it, a file that describes the partition. The waybill contains the broker's id, the
+                leader epoch, the log start and log end offsets, and the length, time and CRC-32C of
+                each file. After the rename no broker serves the partition
     copy        the operator copies the directory by any means into one of the new broker's
                 `log.dirs`, under the same name
     take-over   runs while the new broker is stopped. It compares every file with the waybill and
@@ -21,8 +21,9 @@ lost and that two brokers never serve the partition at the same time:
 After a crash during any of these steps, either the old broker serves the partition, or no broker
 serves it. In the second case, the operator runs the interrupted step again and completes the move.
 Only one copy can be taken over: the first take-over raises the leader epoch, and later take-overs
-refuse every other copy. With `take-over`, the old broker may also take its own directory back. The
-renamed directory on the old broker's host remains until somebody removes it.
+refuse every other copy. The operator may also run `take-over` on the old broker's host, so that the
+old broker gets its own directory back. The renamed directory on the old broker's host remains until
+somebody removes it.
 
     waybill              writes, reads and compares the list of the files of a moved partition
     hand_over            what the old broker's host does

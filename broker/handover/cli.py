@@ -75,8 +75,9 @@ def _take_over(args: argparse.Namespace) -> int:
 def _stopped_broker(
     args: argparse.Namespace,
 ) -> Iterator[tuple[BrokerSettings, list[LogDirectory], Coordinator]]:
-    """Yields the settings, the log directories and a coordinator. The log directories are locked
-    until the end of the `with` block, so that the broker cannot be started. Raises SkidwayError.
+    """Yields the broker's settings, its log directories, and a connection to ZooKeeper (the
+    coordinator). The log directories are locked until the end of the `with` block, so that the
+    broker cannot be started. Raises SkidwayError.
     """
     log.configure(PROGRAM, args.log_level, sys.stderr)
     settings = load_settings(BrokerSettings, args, PROGRAM)

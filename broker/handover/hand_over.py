@@ -26,8 +26,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class HandOver:
-    """Hands over partitions of one broker. The caller must have locked the broker's log
-    directories."""
+    """Hands over partitions of one broker (prepares them for a move to another broker or
+    directory). The caller must have locked the broker's log directories."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class HandOver:
     def _open(
         self, home: LogDirectory, partition: TopicPartition, path: Path, config: LogConfig
     ) -> PartitionLog:
-        """Opens the log as the broker does at its start, which repairs the log after a crash, and
-        closes it cleanly.
+        """Opens the log as the broker does at its start, which repairs it if the broker crashed,
+        and closes it cleanly.
         """
         opening = Opening(
             partition,
@@ -124,8 +124,8 @@ class HandOver:
 
 
 def _drop_waybill(path: Path) -> None:
-    """Removes the waybill that an interrupted take-over left in the directory of a served
-    partition. Otherwise a take-over could use that old waybill as the waybill of this hand-over.
+    """Removes the waybill that an interrupted take-over has left in the partition's directory.
+    Otherwise a later take-over could mistake it for the waybill of this hand-over.
     """
     if (path / waybill.FILE).exists():
         (path / waybill.FILE).unlink()

@@ -36,7 +36,8 @@ class TakeOver:
         """Takes over the partition in a directory. Returns the partition's new directory, its
         waybill (the list of its files) and its leader epoch. May be called again after a failure.
 
-        Raises StateRefused if the copy is not complete or not the newest. Also raises SkidwayError.
+        Raises StateRefused if the directory is not complete, or if it is a copy from an earlier
+        hand-over. Also raises SkidwayError.
         """
         home, path = self._home_of(directory)
         bill = waybill.read(path)
@@ -72,8 +73,8 @@ class TakeOver:
         )
 
     def _epoch_since(self, bill: Waybill) -> int:
-        """The leader epoch in which this broker leads a partition that it has taken over before.
-        Raises StateRefused if another broker leads the partition by now.
+        """Returns the leader epoch in which this broker leads a partition that it has already taken
+        over. Raises StateRefused if another broker leads the partition now.
         """
         assigned = reassignment.read(self._coordinator, bill.partition)
         now = assigned.state
@@ -112,8 +113,8 @@ class TakeOver:
         return home.path / name
 
     def _note_offsets(self, home: LogDirectory, bill: Waybill) -> None:
-        """Writes the waybill's offsets into the checkpoint files, so that records that
-        DeleteRecords has deleted do not appear again.
+        """Writes the waybill's offsets into the checkpoint files of the log directory. Otherwise
+        records that DeleteRecords has deleted would appear again.
         """
         home.recovery_points[bill.partition] = bill.log_end_offset
         home.log_start_offsets[bill.partition] = bill.log_start_offset

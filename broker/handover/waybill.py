@@ -40,8 +40,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Waybill:
-    """A partition as it was handed over. leader_epoch: the last leader epoch in which the partition
-    was served.
+    """What the waybill says about the partition. leader_epoch: the last leader epoch in which the
+    partition was served.
     """
 
     partition: TopicPartition
@@ -107,8 +107,8 @@ def read(directory: Path) -> Waybill | None:
 
 
 def receive(directory: Path, waybill: Waybill) -> None:
-    """Compares every file in the directory with the waybill, gives it the modification time that
-    the waybill names, and makes it durable.
+    """Compares every file in the directory with the waybill, gives the file the modification time
+    that the waybill names, and makes it durable.
 
     Raises StateRefused for the first file that differs from the waybill. Also raises OSError.
     """

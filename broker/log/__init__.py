@@ -47,8 +47,8 @@ Layers, each of which imports only layers above it in this list::
     undo             remembers a log's state before appends, and restores it if their write fails
     partition_log    segments in order: append, write, roll, flush, delete
     timestamps       from an event time to an offset
-    opening          the arguments for opening a log, and the report of what the broker did and
-                     found when it opened the log
+    opening          the arguments for opening a log, and the report about what was done and found
+                     when the log was opened
     state_recovery   reads producers and leader epochs from files
     recovery         makes a PartitionLog from files, after a stop of any kind
     retention        decides which segments have expired (pure functions)
@@ -64,18 +64,18 @@ Layers, each of which imports only layers above it in this list::
 Ownership: only the broker's loop changes a log. The flusher's threads get descriptors and paths,
 and return results.
 
-Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
-when a request waits for the flush, or after `flush.messages` or `flush.ms`. Before an fsync begins,
-the broker notes the written offset: the fsync makes all records below this offset durable. The
-flush includes every file that was written since the last flush. If a file was created or renamed,
-the flush also includes its directory. Consumers get only flushed records, so a crash never removes
-a record that a consumer got. A failed fsync takes the whole log directory offline: after a failed
-fsync, the kernel may have dropped the unwritten pages, so a second fsync could succeed although the
-data is not on disk.
+Durability: bytes are appended with one `pwritev` for each partition in each turn of the loop, and
+*flushed* (fsync) when a request waits for the flush, or after `flush.messages` or `flush.ms`.
+Before an fsync begins, the broker notes the offset up to which it has written, because the fsync
+makes all records below this offset durable. The flush includes every file that was written since
+the last flush. If a file was created or renamed, the flush also includes its directory. Consumers
+get only flushed records, so a crash never removes a record that a consumer got. A failed fsync
+takes the whole log directory offline: after a failed fsync, the kernel may have dropped the
+unwritten pages, so a second fsync could succeed although the data is not on disk.
 
-For the following decisions, "time" is the time of the append: when the broker rolls (closes) a
-segment, when a segment expires, and when the broker forgets a producer. The broker does not use the
-event times of records for them. So records with event times of ten years ago count as new when they
-are appended. The append time of a closed segment is the modification time of its file. The time of
-the first append to an active segment is in its `.producers` file.
+The broker decides by the time of the append when it rolls (closes) a segment, when a segment
+expires, and when it forgets a producer. It does not use the event times of records for this, so
+records with event times of ten years ago count as new when they are appended. The append time of a
+closed segment is the modification time of its file. The time of the first append to an active
+segment is in its `.producers` file.
 """

@@ -1,5 +1,5 @@
-"""Writes the checkpoints of all log directories in the background. One round writes those of every
-directory; rounds run one after the other.
+"""Writes the checkpoint files (see `checkpoints`) of all log directories in the background. One
+round writes those of every directory; rounds run one after the other.
 
 A round writes the offsets that are current when it begins. If a caller asks for checkpoints while a
 round is running, that round may write older offsets than the caller wants. So a second round
@@ -22,8 +22,8 @@ _log = log.get(__name__)
 
 
 class Checkpoints:
-    """Writes the checkpoints. Only the loop's thread may use it. If a directory's disk has failed,
-    `failed` is called with the failure."""
+    """Writes the checkpoint files. Only the loop's thread may use this object. If a directory's
+    disk has failed, `failed` is called with the error."""
 
     def __init__(self, worker: DiskWorker, failed: Callable[[StorageFailed], None]) -> None:
         self._worker = worker
@@ -34,8 +34,8 @@ class Checkpoints:
         self._next: list[Done] = []
 
     def write(self, contents: Contents, done: Done | None) -> None:
-        """Begins a round. If a round is running already: begins another round after it if `done` is
-        given, and does nothing if `done` is None.
+        """Begins a round, and calls `done` at its end. If a round is already running, begins
+        another round after it; but if `done` is None, does nothing.
         """
         if done is not None:
             self._next.append(done)

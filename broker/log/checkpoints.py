@@ -1,4 +1,5 @@
-"""The small files of a log directory: checkpoints, meta.properties, partition.metadata.
+"""Reads and writes the small files of a log directory: checkpoints (files with an offset for each
+partition), meta.properties, partition.metadata.
 
 The formats are Kafka's. A checkpoint file looks like this::
 
@@ -9,8 +10,8 @@ The formats are Kafka's. A checkpoint file looks like this::
 
 All these files are written atomically. A checkpoint only saves the broker work at its start, so a
 damaged checkpoint is treated as empty: without a recovery point, the broker reads the whole log
-again. meta.properties says to which broker the data belongs, and partition.metadata says to which
-topic. So the broker refuses these two files if they are damaged.
+again. But meta.properties says to which broker the data belongs, and partition.metadata says to
+which topic. If one of these two files is damaged, the broker refuses to use the data.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def encode_id(value: uuid.UUID) -> str:
 
 
 def decode_id(text: str) -> uuid.UUID:
-    """The UUID in Kafka's spelling. Raises ValueError."""
+    """The UUID that `text` contains in the form in which Kafka writes it. Raises ValueError."""
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 

@@ -1,7 +1,7 @@
 """`skidway broker dump-log DIR|FILE`: prints the content of a partition's files.
 
 Exit status 0 means that the files consist only of batches whose CRC is right. Exit status 1 means
-that the output names at least one fault.
+that the output names damaged data.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 
 @dataclass(slots=True)
 class _Findings:
-    """What the command found in the files: a sentence for each fault, a sentence for each gap
-    between offsets, and the range of all offsets.
+    """What the command found in the files: a sentence for each piece of damaged data, a sentence
+    for each gap between offsets, and the range of all offsets.
     """
 
     faults: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class _Findings:
     end: int = 0
 
     def note(self, batch: DumpedBatch) -> None:
-        """Adds the faults of a batch, the gap before it, and its offsets."""
+        """Adds what is wrong with a batch, the gap before it, and its offsets."""
         header = batch.header
         if not batch.crc_ok:
             self.faults.append(f"{batch.path.name}: the CRC at position {batch.position} is wrong")

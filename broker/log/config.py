@@ -25,8 +25,8 @@ class LogConfig:
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
-    """The groups in `retention.hold`. The broker keeps a segment that one of these groups still
-    needs, up to the limits in the next two fields.
+    """The groups in `retention.hold`. The broker keeps a segment that one of these groups has not
+    read yet, up to the limits in the next two fields.
     """
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS
@@ -42,11 +42,11 @@ class LogConfig:
     times (LogAppendTime)."""
     contiguous: bool = True
     """Whether each batch begins at the offset where the batch before it ended. False for a mirror
-    topic, which keeps the gaps of its source.
+    topic, which keeps the offsets of its source and so also its gaps.
     """
     gaps: tuple[Gap, ...] | None = None
-    """If the log is not contiguous, only these offsets may be missing from the log. None if any
-    offset may be missing.
+    """If the log is not contiguous, only the offsets of these gaps may be missing from it. None if
+    any offset may be missing.
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:

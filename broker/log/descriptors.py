@@ -2,8 +2,8 @@
 number of descriptors.
 
 A segment opens its file on first use. If more segments are open than the limit allows, the segment
-that was opened first drops its descriptor, and opens its file again on its next use. While a reader
-or a flush is using the descriptor, the descriptor stays open. So a broker with more partitions than
+that was opened first gives up its descriptor, and opens its file again on its next use. While a
+reader or a flush is using a descriptor, it stays open. So a broker with more partitions than
 descriptors still works, but more slowly.
 """
 
@@ -14,15 +14,15 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""Segments may use one of every `_SHARE` descriptors. The other descriptors are for connections of
-clients and for all other files."""
+"""Segments may use one in `_SHARE` of the descriptors that the process may open. The others are for
+connections of clients and for all other files."""
 
 
 class Holder(Protocol):
-    """An object that has a descriptor open and can drop it."""
+    """An object that has a file descriptor open and can close it."""
 
     def let_go(self) -> None:
-        """Drops the descriptor."""
+        """Gives up the descriptor. It is closed when no reader or flush uses it any more."""
         ...
 
 
@@ -40,8 +40,8 @@ class OpenSegments:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """Notes that a holder has opened its file. If too many files are open now, makes the holder
-        whose file was opened first drop its descriptor."""
+        """Notes that a holder has opened its file. If too many files are open now, calls `let_go`
+        of the holder whose file was opened first."""
         self._holders[holder] = None
         while len(self._holders) > self.limit:
             oldest = next(iter(self._holders))
@@ -49,7 +49,7 @@ class OpenSegments:
             oldest.let_go()
 
     def closed(self, holder: Holder) -> None:
-        """Notes that a holder has no descriptor any more."""
+        """Notes that a holder no longer has an open descriptor."""
         self._holders.pop(holder, None)
 
 

@@ -1,4 +1,4 @@
-"""Shows what is in segment files, batch by batch and record by record, for people.
+"""Reads segment files batch by batch and record by record, so that people can see their content.
 
 The command `dump-log` only reads the files and takes no lock, so it may run while the broker is
 running. In this case the active segment may end with an incomplete batch. The command checks every
@@ -24,7 +24,7 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 @dataclass(frozen=True, slots=True)
 class DumpedBatch:
-    """A batch, its file and position, and whether its CRC is right."""
+    """A batch: its file, its position in the file, its header, and whether its CRC is right."""
 
     path: Path
     position: int
@@ -34,7 +34,8 @@ class DumpedBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """Bytes that are no batch, and their position. Nothing after these bytes is read."""
+    """Says that the bytes at a position of a file are no batch. The rest of the file is not
+    read."""
 
     path: Path
     position: int

@@ -23,8 +23,8 @@ _log = log.get(__name__)
 
 
 class Cut(NamedTuple):
-    """Offsets [first, end) that were cut off from a log. The range is empty if nothing was cut
-    off."""
+    """The offsets [first, end) of the segments that were taken out of a log. The range is empty if
+    no segment was."""
 
     partition: TopicPartition
     first: int
@@ -33,7 +33,7 @@ class Cut(NamedTuple):
 
 @dataclass(slots=True)
 class Expiration:
-    """What one search for expired segments has done.
+    """The result of one search for expired segments.
 
     renamed: each key is a delay in ms; its value lists the files that the caller has to delete
     after this delay. held: the number of partitions in which groups hold expired segments back.

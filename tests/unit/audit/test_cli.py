@@ -1,4 +1,4 @@
-"""The audit's command line: settings, stores and exit statuses, tested without a cluster."""
+"""Tests the audit's command line: settings, stores and exit statuses. The tests use no cluster."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """If the store is given as an option, `report` takes all other settings from the installed
-    audit.yml. If no audit.yml is installed, it says which default settings it used."""
+    """If an option names the store, `report` takes all other settings from the installed audit.yml.
+    If no audit.yml is installed, it says which default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
@@ -95,12 +95,12 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
 
 
 def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
-    """The options --topic and --since choose the buckets of the report. A report without any bucket
-    is not good."""
+    """The options --topic and --since choose the buckets of the report. If there is no such bucket,
+    `report` ends with status 1."""
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
-    assert main([*base, "--topic", "dc1.logs"]) == 0  # as the report prints it
+    assert main([*base, "--topic", "dc1.logs"]) == 0  # the name as the report prints it
     assert main([*base, "--topic", "dc2.logs"]) == 1
     assert main([*base, "--topic", "other"]) == 1
     assert main([*base, "--since", "1970-01-01T00:00:00Z"]) == 0
@@ -145,8 +145,8 @@ def test_a_recount_of_nothing_is_not_good(
 def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the path in --output is not an output, the command ends with status 2 and a sentence, as
-    it does for any other bad option."""
+    """If the path in --output is not an output of a loader, the command ends with status 2 and a
+    sentence, as it does for any other bad option."""
     assert main(["audit", "recount", "--output", output]) == 2
     assert "output" in capsys.readouterr().err
 
@@ -184,8 +184,9 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the host is already proven, `wait` ends at once. It requires the tier hdfs only if
-    `--tiers` contains this tier, because the next load may be a day away."""
+    """`wait` ends at once if the host is already proven (its lines are sealed and counted). It
+    requires counts of the tier hdfs only if `--tiers` contains this tier, because the next load may
+    be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
@@ -206,7 +207,8 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
     assert main([*arguments, *more, *exempt, "--tiers", "agent,broker,mirror"]) == 1
     assert "tier mirror never reported this topic" in capsys.readouterr().out
-    # If hdfs is the only tier after the agent, it is required. Otherwise nothing would be compared.
+    # Here `wait` requires the tier hdfs without --tiers, because it is the only tier after the
+    # agent. Otherwise nothing would be compared.
     assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
 
@@ -239,8 +241,8 @@ def test_waiting_for_nonsense_gets_a_sentence(
 def test_a_host_that_is_short_is_named_when_the_time_is_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When the allowed time is over, `wait` prints one sentence for each host that is not
-    proven."""
+    """When the allowed time is over, `wait` prints one sentence for each host that is not proven,
+    that is, whose lines are not yet sealed and counted."""
     config = _config(tmp_path, ROSTER + "  - {host: web2, cluster: dc1}\n")
     arguments = ["--host", "web1", "--host", "web2", "--since", "0s", "--timeout-s", "0"]
     assert main(["audit", "wait", "--config", str(config), *arguments]) == 1
@@ -270,8 +272,8 @@ def _heard(folder: Path, time_ms: int, *, number: int = 1) -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """The clock of `audit complete`. It begins shortly after the newest message of the store, and
-    moves forward when the command pauses."""
+    """A simulated clock for `audit complete`. It begins shortly after the newest message of the
+    store, and moves forward when the command pauses."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.complete.SystemClock", lambda: clock)
     monkeypatch.setattr("skidway.audit.commands.complete.time.sleep", clock.advance)
@@ -282,7 +284,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 def test_a_job_may_run_when_all_before_a_time_is_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit complete` ends with status 0 if everything of the topic before the given time is
+    """`audit complete` ends with status 0 if all buckets of the topic before the given time are
     complete. Its output names the tiers whose counts were compared."""
     _store(tmp_path)
     _heard(tmp_path, SEALED_MS)
@@ -332,8 +334,8 @@ def test_a_job_must_not_run_while_rows_are_missing(
 def test_a_job_can_wait_until_all_is_complete(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --wait, `audit complete` checks again and again until everything is complete, or until
-    the allowed time is over."""
+    """With --wait, `audit complete` repeats its check until everything is complete, or until the
+    allowed time is over."""
     _store(tmp_path)
     begun = clock.monotonic()
     assert _complete(tmp_path, "--wait", "2m") == 1
@@ -379,8 +381,8 @@ def test_asking_nonsense_gets_a_sentence(
 
 
 def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`audit hosts` ends with status 1 while an expected host is missed, and also if there is no
-    host at all."""
+    """`audit hosts` ends with status 1 while an expected host does not report, and also if no host
+    is known at all."""
     config = _config(tmp_path)
     assert main(["audit", "hosts", "--config", str(config)]) == 1
     assert "1 of 1 expected hosts does not report (silent: web1)." in capsys.readouterr().out
@@ -395,8 +397,8 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Missed hosts are expected hosts that do not report. A report lists the missed hosts even if
-    all its buckets are complete, because a silent host may have unsent lines of these buckets."""
+    """A report lists the expected hosts that do not report, even if all its buckets are complete,
+    because such a host may have unsent lines of these buckets."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out

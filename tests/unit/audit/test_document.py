@@ -1,5 +1,5 @@
-"""The files and examples in docs/audit.md. The tests read the files that the page shows, and run
-the page's examples with a clock that shows the time given in the page."""
+"""Tests the files and examples in docs/audit.md. The tests read the settings files that the page
+shows, and run the page's examples with a clock that shows the time given in the page."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def ms(time: str) -> int:
 
 
 def said() -> list[Message]:
-    """The messages of a site with three hosts. The host app1 is good. The host app2 has sealed the
-    topic auth only up to 10:01:30, and the broker's counter has counted too few records of this
-    host. The host app4 stopped sending earlier."""
+    """The messages of a site with three hosts. The host app1 has no problem. The host app2 has
+    sealed the topic auth only up to 10:01:30, and the broker's counter has counted too few records
+    of this host. The host app4 stopped sending earlier."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},
@@ -59,7 +59,8 @@ def said() -> list[Message]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with the page's two files and a store. The time is five past ten."""
+    """Makes a directory with the page's two settings files and a store, and changes into it. The
+    audit's clock shows five past ten."""
     for name, text in FILES:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()

@@ -1,4 +1,4 @@
-"""Settings of the audit's programs."""
+"""Tests the settings of the collector and of the counters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ COUNT = ["bootstrap.servers=a:1", "state.dir=/x"]
 
 
 def test_the_policy_follows_the_settings() -> None:
-    """The audit judges by a policy. The policy contains the tiers, the lateness, the roster and the
-    retired hosts of the settings."""
+    """The policy, by which the audit judges buckets, contains the tiers, the lateness, the roster
+    and the retired hosts that the settings name."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -104,8 +104,8 @@ def test_what_cannot_work_is_refused(override: str, words: str) -> None:
 
 
 def test_exemptions_leave_two_tiers_to_compare() -> None:
-    """Exemptions must leave at least two tiers to compare. Otherwise the agent's counts alone would
-    make a topic complete."""
+    """Settings that exempt topics from tiers must leave at least two tiers to compare. Otherwise
+    the agent's counts alone would make a topic complete."""
     given = [*AUDIT, "tiers=agent,mirror,hdfs", "exempt.mirror=a.b", "exempt.hdfs=a.b"]
     with pytest.raises(ConfigurationRefused, match=r"exempt\.mirror, exempt\.hdfs: .*two"):
         settings.load(AuditSettings, None, given)
@@ -124,7 +124,7 @@ def test_a_counter_that_cannot_work_is_refused(override: str, words: str) -> Non
 
 
 def test_a_counters_name_follows_tier_and_cluster() -> None:
-    """A counter's name contains its tier and its cluster. So two counters of a site never use the
-    same message numbers under the same name by accident."""
+    """A counter's default name contains its tier and its cluster. So two counters of a site never
+    send messages with the same name and numbers by accident."""
     loaded = settings.load(CounterSettings, None, [*COUNT, "tier=mirror", "cluster.name=offline"])
     assert loaded.producer_name == "mirror-offline"

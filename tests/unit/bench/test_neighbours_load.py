@@ -1,4 +1,4 @@
-"""Tests the additional load that another producer puts on the broker while a benchmark measures a
+"""Tests the load that other producers put on the broker while the benchmark `neighbours` measures a
 client."""
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class FakeProducer:
 def test_messages_that_are_never_delivered_are_no_figure(
     monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
-    """If the producer of the load cannot deliver all its messages, the load ends with an error and
-    reports no number."""
+    """If a producer of the load cannot deliver all its messages, the load's program ends with an
+    error and prints no figure."""
     monkeypatch.setattr(neighbours_load, "Producer", FakeProducer)
     monkeypatch.setattr(FakeProducer, "left", left)
     monkeypatch.setattr(sys, "stdin", io.StringIO())

@@ -28,9 +28,9 @@ def sides() -> SidesTable:
 
 
 def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_thing() -> None:
-    """A table has a column for each side (each compared program). A cell has the median with its
-    spread, or a single value without a spread. A cell is empty if the side did not measure the
-    row."""
+    """A table has a column for each side (each compared program). A cell has the median of a figure
+    with its least and greatest value, or, if there was only one round, the value. A cell is empty
+    if the side has no such figure."""
     *_, line = sides().markdown().strip().splitlines()
     assert line == "| speed, msg/s | 2 (1-3) | 400 |  |"
 
@@ -49,8 +49,8 @@ def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) ->
 
 
 def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
-    """In a plot, labels are stored as text, so that they can be searched and read aloud. The same
-    measurements always give the same file."""
+    """A plot names the sides, the rows and the units. The names are stored as text, so that they
+    can be searched and read aloud. The same measurements always give the same file."""
     plots.bars(sides())
     first = (results / "sample.svg").read_text()
     for words in ("sample: three sides", "speed", "msg/s", ">ours<", ">one<"):
@@ -86,18 +86,17 @@ def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
 
 
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
-    """The rate of a run is the number of its messages divided by its time. During the run, the rate
-    is also measured at several points in time. Each of these rates is for the time since the
-    previous point, however long this time is."""
+    """The rate of a run is the number of its messages divided by its time. The rate at each point
+    of the run is that of the time since the previous point, however long this time is."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]
 
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
-    """While it runs, perf-test (the load generator of RabbitMQ) prints lines with rates. These
-    lines become a series of rates. Each rate is for the time since the previous line. The averages
-    at the end of perf-test's output are not in the series."""
+    """While it runs, perf-test (the load generator of RabbitMQ) prints lines with the time, and the
+    rate since the previous line. Each of these lines becomes a point of a series. The averages at
+    the end of perf-test's output do not."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"

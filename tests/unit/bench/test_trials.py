@@ -1,5 +1,5 @@
-"""Trial runs of the benchmarks that need no server. A trial run takes seconds, and its figures mean
-nothing."""
+"""Runs short trials of the benchmarks that need no server. A trial takes seconds, and its figures
+mean nothing."""
 
 from __future__ import annotations
 

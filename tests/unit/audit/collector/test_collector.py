@@ -69,8 +69,9 @@ def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_
 
 @promise("6 rebuilt store")
 def test_a_rebuild_is_said_at_once(tmp_path: Path) -> None:
-    """When a rebuild begins, the last verdicts become invalid at once, even if the next judgement
-    is not due yet. When the rebuild ends, new verdicts are made at once."""
+    """When the collector begins to rebuild its store, the last verdicts become invalid at once,
+    even if the next judgement is not due yet. When the rebuild ends, new verdicts are made at once.
+    """
     collector, topic = Collector(tmp_path), TopicPartition(TOPIC, 0)
     collector.hear(0)
     collector.health()

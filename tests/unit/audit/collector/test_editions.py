@@ -1,5 +1,5 @@
-"""The dashboard makes its answers from editions. An edition contains what the collector knew after
-one step of judging."""
+"""Tests the editions from which the dashboard makes its answers. An edition contains what the
+collector knew after one step of judging."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @promise("6 complete")
 def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
-    """Counts that arrive after a step do not change the answers from the edition of this step. The
-    next edition takes them into account."""
+    """Counts that arrive after a step of judging do not change the answers from the edition of this
+    step. The next edition includes them."""
     assert store.publish()
     assert store.status() is Status.COMPLETE
     store.late()
@@ -73,8 +73,8 @@ def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
 
 
 def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
-    """The evidence and the verdicts of an edition are those that are read from the whole store, for
-    any window and any topics."""
+    """For any window of time and any topics, an edition gives the same evidence and verdicts as
+    reading the whole store and judging it."""
     store.late()
     store.publish()
     with store.editions.newest() as edition:
@@ -116,9 +116,8 @@ def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
 
 @promise("6 doublings")
 def test_a_file_that_a_second_agent_announces_is_known_at_once(store: Store) -> None:
-    """The ledger keeps what it knows about files from one step to the next. If a second agent
-    announces a file, the next step nevertheless takes into account that the file's lines may be
-    doubled."""
+    """The ledger keeps a cache of what it knows about files. If a second agent announces a file,
+    the next step of judging already takes into account that the file's lines may be doubled."""
     found = []
     for agent in (7, 8):
         said = Announcement(

@@ -1,5 +1,5 @@
-"""Tests the history of verdicts: its rows (one for each change of a bucket's verdict), its store,
-its lines on pages, and its answers. The tests use no sockets."""
+"""Tests the history of verdicts: its rows (one for each change of a bucket's verdict), its
+database, how pages show it, and the collector's answers from it. The tests use no sockets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.dashboard import ask
 
 SIZE = 60_000
 STEP_MS = 30_000
-"""The time between the two judgements of a step."""
+"""The time between two judgements."""
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 
@@ -92,8 +92,9 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_a_late_line_reopens_a_bucket_and_the_history_says_whose(site: Site) -> None:
-    """The history of a bucket with late lines says when the bucket was complete, which host
-    reopened it with how many records, and when it was complete again."""
+    """If late lines reopen a complete bucket, its history says when the bucket was complete, which
+    host's lines reopened it, how many records these were, and when the bucket was complete again.
+    """
     site.late_line()
     first, second, third = site.changes()
     assert [x["revision"] for x in (first, second, third)] == [1, 2, 3]
@@ -143,9 +144,9 @@ def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
 
 
 def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
-    """An older version did not store the times at which the tiers of a bucket had their records.
-    The collector keeps the changes in the history of such a version, and stores these times from
-    then on."""
+    """An older version of the collector did not store the times at which the tiers of a bucket had
+    their records. The collector keeps the rows of a history that such a version has written, and
+    also stores these times from now on."""
     site.late_line()
     before = site.changes()
     database = site.history._database
@@ -171,7 +172,7 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
     """A restart of the collector adds no rows to the history. If a count of a bucket changes after
-    a restart, the row's cause names only the tier and the number of its records."""
+    a restart, the cause in the new row names only the tier and the number of its records."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -188,7 +189,8 @@ def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
 
 
 def test_nothing_is_noted_before_everything_was_judged(site: Site) -> None:
-    """While there are blocks (hours) that were never judged, the history gets no rows."""
+    """While there are blocks (hours of buckets) that the collector has never judged, the history
+    gets no rows."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -199,7 +201,7 @@ def test_nothing_is_noted_before_everything_was_judged(site: Site) -> None:
 
 
 def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
-    """A bucket whose only verdict so far is `open` has no row."""
+    """A bucket whose only verdict so far is `open` has no row in the history."""
     site.bucket += 100 * SIZE
     site.count(AGENT, 5)
     site.step()

@@ -1,5 +1,5 @@
-"""Programs that wait until whole hours are complete ask the collector. The collector's answers
-agree with the verdicts of the audit."""
+"""Programs can ask the collector which hours are complete. The tests compare the collector's
+answers with the verdicts of the audit."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ NAME = "dc1.logs"
 
 def heard() -> list[Message]:
     """Messages about one bucket in the first hour. All tiers counted the same records in this
-    bucket. The agent has sealed two hours, and the newest message of every sender has just
-    arrived."""
+    bucket. The agent's seal says that all lines of two hours are counted. The newest message of
+    every sender has just arrived."""
     return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
 
 
@@ -111,8 +111,7 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
     """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
     which nothing was counted. The answer /hours.json lists these hours as not complete, although
-    they have no bucket. So the loader learns of these hours and removes their completeness
-    marks."""
+    they have no bucket. So the loader learns of these hours and removes their `_SUCCESS` files."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
@@ -157,8 +156,8 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
 def test_a_question_that_makes_no_sense_is_refused(
     path: str, query: dict[str, str], words: str
 ) -> None:
-    """A request without a topic, or with an empty or endless span of time, is answered with status
-    400 and one sentence."""
+    """A request without a topic, or with a span of time that is empty or has no end, is answered
+    with status 400 and one sentence."""
     status, body = got(heard(), path, **query)
     assert status == 400
     assert words in body

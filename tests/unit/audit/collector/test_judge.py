@@ -1,5 +1,5 @@
-"""The collector judges only buckets whose evidence has changed, in steps of bounded length. The
-verdicts are the same as if the collector judged everything at once."""
+"""Tests the judge of the collector. It judges only buckets whose evidence has changed, in steps of
+bounded length. The verdicts are the same as if it judged everything at once."""
 
 from __future__ import annotations
 
@@ -76,8 +76,9 @@ class Site:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_step_by_step_is_everything_at_once(seed: int) -> None:
-    """Judging only the buckets that changed gives the same verdicts as judging everything at once,
-    whichever buckets exist or lack records, and whether or not counts change between two steps."""
+    """Judging only the buckets that changed gives the same verdicts as judging everything at once.
+    This holds for random buckets, some of which lack records, and for random changes of counts
+    between two steps."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -113,8 +114,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a step has no time for all buckets, it judges the buckets that are due, and leaves the
-    younger buckets for the next step. The verdicts on younger buckets are going to change in any
-    case."""
+    younger buckets for the next step. The verdicts on younger buckets are going to change anyway,
+    when more messages arrive."""
     site = Site()
     young = site.clock.time_ms() // SIZE + 5
     for index in (0, 1, young):
@@ -156,8 +157,8 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_loss_changes_verdicts() -> None:
-    """If an agent declares another loss, the buckets of the lost lines are lost from the next step
-    on, even if no other message concerns these buckets."""
+    """If an agent declares another loss, the buckets of the lost lines get the verdict "lost" in
+    the next step, even if no other message concerns these buckets."""
     site = Site()
     for index in range(4):
         site.count(LOGS, index)
@@ -243,9 +244,9 @@ def test_a_deleted_bucket_does_not_come_back_by_a_loss() -> None:
 
 @promise("6 complete")
 def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() -> None:
-    """The share of rejects depends on the counts of two topics. These are the topic and its topic
-    of rejected lines. If the counts of one of them are deleted, a running judge gives the other
-    topic's bucket the same verdict as a judge that starts later."""
+    """The share of rejects depends on the counts of two topics: the topic itself, and its topic of
+    rejects. If the counts of a bucket of one of them are deleted, a running judge gives the same
+    bucket of the other topic the same verdict as a judge that starts later."""
     site, policy = Site(), replace(POLICY, rejects_share=0.6)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):
@@ -261,9 +262,9 @@ def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() ->
 
 @promise("6 complete")
 def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None:
-    """If an agent's buckets get another size, buckets overlap. The topic is complete only up to the
-    start of the first bucket that is not complete, even if an earlier bucket, which is complete,
-    ends after this start."""
+    """If the settings of an agent change the size of its buckets, old and new buckets may overlap.
+    The topic is complete only up to the start of the first bucket that is not complete, even if an
+    earlier bucket, which is complete, ends after this start."""
     site = Site()
     site.count(LOGS, 1, broker=4)
     count = Count(LOGS, 7, 0, 10 * SIZE, 5, 5, 5)
@@ -281,9 +282,9 @@ def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None
 def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An agent declares losses all the time, and a step has time for only one bucket. The oldest
-    bucket, whose lines the first loss concerns, is called complete only until the judge has judged
-    each bucket once."""
+    """An agent declares a loss before every step, after which all buckets must be judged again, and
+    a step has time for only one bucket. The oldest bucket has lost lines. The judge notices this at
+    the latest when it has judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)
@@ -303,9 +304,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 
 @promise("6 complete")
 def test_only_balanced_buckets_get_narrow_checksums() -> None:
-    """The checksums of a bucket become narrow when the bucket is due and complete, and only once.
-    Records that come later are compared as before: the bucket stays complete only if all tiers
-    count the same records."""
+    """The checksums of a bucket become narrow (they are cut to 24 bits) when the bucket is due and
+    complete, and only once. Records that come later are compared as before: the bucket stays
+    complete only if all tiers count the same records."""
     site = Site()
     site.count(LOGS, 0)
     site.count(LOGS, 1, broker=4)
@@ -328,10 +329,10 @@ def test_only_balanced_buckets_get_narrow_checksums() -> None:
 
 @promise("6 complete")
 def test_few_hosts_with_faults_do_not_keep_checksums_wide() -> None:
-    """In a large fleet, the checksums of a bucket also become narrow if one of ten agents has other
-    numbers of records in one tier, or has not sealed the bucket. They stay whole if this is true of
-    more agents, or if an agent's counts differ in nothing but the checksum: the checksum alone
-    shows this fault."""
+    """In a large fleet, the checksums of a bucket also become narrow (cut to 24 bits) if one agent
+    in ten has other numbers of records in one tier, or has not sealed the bucket. They stay whole
+    if this is true of more agents. They also stay whole if the tiers have equal numbers of an
+    agent's records but different checksums, because only the checksum shows this difference."""
     cases: list[tuple[dict[int, tuple[int, int]], int, bool]] = [
         ({}, 10, True), ({}, 9, True), ({}, 8, False), ({3: (4, 50)}, 10, True),
         ({3: (4, 50), 5: (4, 50)}, 10, False), ({3: (5, 49)}, 10, False),

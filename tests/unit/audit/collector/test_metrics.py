@@ -45,7 +45,8 @@ def count(source: Source, index: int, records: int = 5, rejects: int = 0, **more
 def tell(
     agent: list[Count], broker: list[Count], hdfs: list[Count], losses: tuple[Loss, ...] = ()
 ) -> None:
-    """Judges buckets with these counts, and sets the collector's metrics of topics."""
+    """Judges buckets with these counts, and sets the collector's metrics about topics by the
+    verdicts."""
     said = [
         Delta(AGENT, 1, 5, counts=tuple(agent), losses=losses),
         Seal(AGENT, 2, NOW, tuple(SealedTopic(x, NOW, 1) for x in {c.source for c in agent})),
@@ -67,9 +68,9 @@ def at_risk(name: str, topic: str, lacking: str) -> float | None:
 
 
 def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
-    """A metric contains the sum of the unsafe bytes of a topic on all hosts, and another contains
-    the time until the first of these bytes are lost. If this time is not known, the metric has no
-    value. When no bytes are at risk any more, the metrics disappear."""
+    """One metric has the sum of a topic's unsafe bytes (not yet acknowledged by a broker) on all
+    hosts. Another metric has the time until the first of these bytes will be lost, and no value if
+    this time is not known. Both metrics disappear when no bytes are at risk any more."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))
@@ -95,8 +96,8 @@ def loss(reason: str, first: int = 0, end: int | None = 10, source: Source = LOG
 
 
 def test_each_tier_says_until_when_it_has_records() -> None:
-    """The freshness of a tier is the end of the newest bucket of which the tier has records, so a
-    tier that lags behind shows an earlier time."""
+    """The freshness of a tier is the end of the newest bucket of which the tier has records. So
+    this time is earlier for a tier that lags behind."""
     sent = [count(LOGS, index) for index in (3, 4, 5)]
     tell(sent, sent[:2], sent[:1])
     found = {tier: metric("written_until_timestamp_seconds", tier=tier) for tier in TIERS}
@@ -124,8 +125,8 @@ def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
 
 
 def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
-    """For the freshness of a topic, a bucket that begins after the time of the judgement does not
-    count, because one line with a wrong time would hide that a tier makes no progress."""
+    """A bucket that begins after the time of the judgement does not count for the freshness of a
+    topic. Otherwise one line with a wrong time would hide that a tier makes no progress."""
     sent = [count(LOGS, 3), count(LOGS, 101)]
     tell(sent, sent, sent)
     assert metric("written_until_timestamp_seconds", tier="agent") == 240
@@ -133,8 +134,8 @@ def test_a_line_of_the_future_makes_no_topic_fresh() -> None:
 
 def test_a_topic_says_until_when_it_is_complete() -> None:
     """The metric of completeness is the time up to which all buckets of the topic are complete. If
-    already the oldest bucket is overdue, the metric is the start of this bucket, so that an alert
-    on the metric's age fires."""
+    even the oldest bucket is overdue, the metric is the start of this bucket, so that the alert for
+    a metric that is too old fires."""
     sent = [count(LOGS, index) for index in (3, 4, 5)]
     tell(sent, sent, [*sent[:2], count(LOGS, 5, 4)])
     assert metric("complete_until_timestamp_seconds") == 300
@@ -147,8 +148,8 @@ def test_a_topic_says_until_when_it_is_complete() -> None:
 
 
 def test_a_topic_that_was_made_again_is_complete_only_with_its_earlier_records() -> None:
-    """If a topic was deleted and created again, the metric of completeness has one time for the old
-    and the new topic, up to which both are complete."""
+    """If a topic was deleted and created again, the metric of completeness has one value for the
+    old and the new topic together: the time up to which both are complete."""
     old, new = count(LOGS, 3), count(AGAIN, 50)
     tell([old, new], [old, new], [old, new])
     assert metric("complete_until_timestamp_seconds") == 51 * 60
@@ -170,8 +171,9 @@ def test_while_hours_are_unjudged_nothing_is_said_to_be_complete() -> None:
 
 
 def test_what_became_no_row_is_counted_by_topic() -> None:
-    """Rejects of agents and of the loader count for the topic of the lines, and filtered records
-    count by rule. Other topics have zeros, so that an increase is seen from the first reject on."""
+    """The metrics count the rejects of agents and loader by topic (the topic to which the lines
+    were to be sent), and filtered records also by rule. Topics without rejects have the value 0, so
+    that Prometheus sees an increase from the first reject on."""
     sent = [
         count(LOGS, 3, 5, filtered=(Filtered("debug", 3, 30),)),
         count(LOGS, 4, 5, filtered=(Filtered("debug", 4, 40), Filtered("health", 1, 9))),
@@ -188,8 +190,8 @@ def test_what_became_no_row_is_counted_by_topic() -> None:
 
 
 def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
-    """Losses with the same cause count together. The words of a reason can contain a file name and
-    numbers, so without this rule each loss would have a time series of its own."""
+    """The metric of losses counts losses with the same cause together. It removes file names and
+    numbers from their reasons, because otherwise each loss would have a time series of its own."""
     words = "/var/log/app.log.{0}: it was cut to {0} bytes, {1} were there"
     losses = (loss(words.format(1, 50)), loss(words.format(22, "1,000"), 5, None))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)
@@ -199,7 +201,8 @@ def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
 
 
 def test_rare_reasons_of_losses_are_counted_together() -> None:
-    """Only a bounded number of reasons have metrics of their own, and no loss is left out."""
+    """Only a bounded number of reasons have metrics of their own. Losses with other reasons are
+    counted together in one more metric."""
     words = [f"reason {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     losses = tuple(loss(each, 10 * at, 10 * at + 10) for at, each in enumerate([words[0], *words]))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

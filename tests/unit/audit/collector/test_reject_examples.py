@@ -1,4 +1,5 @@
-"""The pages' examples of rejected lines are read by a thread of their own, with few requests."""
+"""Tests the thread of the collector that reads, with few requests, the examples of rejected lines
+that pages show."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ NOW = START + 9 * SIZE
 
 
 class World:
-    """A topic with rejects in some buckets. opened: how many clients were made."""
+    """A topic with rejects in some buckets. opened: how many clients the thread has opened to read
+    examples."""
 
     def __init__(self, topic: RejectedTopic) -> None:
         self.topic = topic
@@ -80,7 +82,7 @@ def test_the_example_is_of_the_newest_bucket_with_rejects(
     world: World, examples: RejectExamples
 ) -> None:
     """The example is a line of the newest bucket with rejects. As long as no newer bucket has
-    rejects, nothing is read again."""
+    rejects, the thread does not read an example again."""
     examples.look()
     assert (texts(examples), world.opened) == ([], 0)
     world.topic.reject(START + 5, b"old")
@@ -99,8 +101,8 @@ def test_the_example_is_of_the_newest_bucket_with_rejects(
 def test_while_the_brokers_are_away_the_earlier_example_stays(
     world: World, examples: RejectExamples
 ) -> None:
-    """If the brokers cannot be reached, the earlier example stays, and the next look tries
-    again."""
+    """If the brokers cannot be reached, pages continue to show the earlier example, and the thread
+    tries again in its next pass."""
     world.topic.reject(START, b"one")
     world.count(START)
     examples.look()
@@ -118,7 +120,7 @@ def test_an_example_that_has_expired_is_looked_for_once(
     world: World, examples: RejectExamples
 ) -> None:
     """If the records of a bucket have expired, or if the cluster has no such topic, there is no
-    example, and no look asks again for this bucket."""
+    example. The thread does not ask again for this bucket."""
     world.count(START)
     world.source = replace(REJECTED, topic="other.rejected")
     world.count(START)
@@ -130,8 +132,8 @@ def test_an_example_that_has_expired_is_looked_for_once(
 def test_the_topics_that_are_read_are_bounded(
     world: World, examples: RejectExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look reads examples of at most TOPICS_MAX topics, of those with most rejects. Examples of
-    other topics are forgotten."""
+    """The thread reads examples of at most TOPICS_MAX topics: those with most rejects. It drops
+    examples of other topics."""
     world.topic.reject(START, b"one")
     world.count(START)
     examples.look()
@@ -146,7 +148,7 @@ def test_the_topics_that_are_read_are_bounded(
 def test_the_thread_looks_again_and_ends(
     world: World, examples: RejectExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread looks again and again, and ends with the program."""
+    """The thread repeats its pass over the topics until the program ends, and then ends, too."""
     monkeypatch.setattr(reject_examples, "FIRST_LOOK_S", 0.0)
     monkeypatch.setattr(reject_examples, "LOOK_EVERY_S", 0.01)
     world.topic.reject(START, b"one")

@@ -1,4 +1,4 @@
-"""The dashboard's pages. The tests call the dashboard directly, without a socket."""
+"""Tests the dashboard's pages. The tests call the dashboard directly, without a socket."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _get(
 
 
 def _flat(body: str) -> str:
-    """The text of the page, without the symbols that screen readers leave out."""
+    """The text of a page, without the symbols that are hidden from screen readers."""
     return re.sub(r'<span aria-hidden="true">[^<]*</span> ?', "", body)
 
 
@@ -110,8 +110,8 @@ def test_the_overview_says_the_verdict_first() -> None:
 
 
 def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
-    """Each cell of the overview's grid, and each topic's row on the page of topics, has its verdict
-    in words. A legend explains each word."""
+    """The verdict is written in words in each cell of the overview's grid, and in each topic's row
+    on the page of topics. A legend explains each word."""
     _, _, body = _get(_ledger(records=3, buckets=3), "/")
     assert "3 incomplete" in body
     said = re.findall(r'aria-label="(dc1.logs [^"]+)"', body)
@@ -124,8 +124,9 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
 
 
 def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
-    """A warning (about too many rejected lines, for example) determines the overview's colour until
-    somebody accepts the warning. Then the overview says who accepted it."""
+    """If a complete bucket has a warning (for example about too many rejected lines), the overview
+    has the colour of a warning until somebody accepts it. Then the overview says who accepted it.
+    """
     sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
     said = [
         Delta(AGENT, 1, 5, counts=sent),
@@ -174,7 +175,7 @@ def test_before_the_first_message_the_pages_say_so() -> None:
 
 
 def test_every_view_is_there_as_json() -> None:
-    """Every page of the dashboard also exists as JSON with the same content, for programs."""
+    """Every page of the dashboard also exists as JSON with the same content."""
     ledger = _ledger(records=3)
     overview = json.loads(_get(ledger, "/index.json")[2])
     assert overview["by_verdict"]["incomplete"] == 1
@@ -249,8 +250,8 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
-    """The overview's sentence mentions an old incomplete bucket, however many newer buckets are
-    complete. The row of the bucket's topic has a link to the bucket."""
+    """However many newer buckets are complete, the sentence at the top of the overview mentions an
+    old incomplete bucket. The row of the bucket's topic has a link to the bucket."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
@@ -319,10 +320,10 @@ def _fleet(agents: int) -> Ledger:
 
 
 def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
-    """If a bucket has too many agents for one JSON document, the document gives the number of
-    agents and the address of the next part. The parts together contain each agent once. A list of
-    buckets contains only the agents with the gravest verdicts, and the address at which all agents
-    are listed."""
+    """If a bucket has too many agents for one JSON document, the list of agents is divided into
+    several documents. Each gives the number of agents and the URL of the next document, and
+    together they contain each agent once. In a JSON list of buckets, such a bucket has only the
+    agents with the gravest verdicts, and a URL that lists all of them."""
     ledger = _fleet(1_203)
     [listed] = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])["buckets"]
     assert (listed["agents_count"], len(listed["agents"])) == (1_203, 3)
@@ -339,9 +340,9 @@ def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
 
 
 def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
-    """The JSON of the hosts gives the number of rows of each table and the address of the next
-    part. The parts together contain each host and each sender once. The CSV contains all hosts in
-    one document."""
+    """The JSON list of many hosts is divided into several documents. Each gives the number of rows
+    of each table and the URL of the next document, and together they contain each host and each
+    sender once. The CSV contains all hosts in one document."""
     ledger, address = _fleet(1_203), "/hosts.json"
     hosts, senders = list[str](), list[str]()
     while address:
@@ -407,7 +408,8 @@ def test_the_style_is_served() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/hosts"])
 def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
-    """The pages and the JSON report a wrong clock, both of a host and of the audit itself."""
+    """The pages and their JSON report a wrong clock, whether a host or the audit's own machine has
+    it."""
     now_ms = ManualClock().time_ms()
     ledger = _ledger()
     for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
@@ -428,8 +430,9 @@ def test_a_collector_that_read_nothing_yet_says_so() -> None:
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """If a person has accepted a bucket, the overview calls the topic "complete or accepted" up to
-    a time after this bucket. The cell of the accepted bucket keeps its verdict and reason."""
+    """If a person has accepted a bucket, the overview says that the topic is "complete or accepted"
+    up to a time, and this time is after the bucket. The cell of the bucket still shows its verdict
+    and reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])

@@ -61,8 +61,8 @@ def ask(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Ask:
-    """Returns a function that runs a command on the store. The store receives at once every
-    decision that the command publishes."""
+    """Returns a function that runs a command with the evidence in the store. Every decision that
+    the command publishes is added to the store at once."""
     config = tmp_path / "audit.yml"
     config.write_text(
         f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -86,7 +86,7 @@ def ask(
 
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
-    """`accept` prints what it accepts. Until the acceptance is taken back, `report` ends with
+    """`accept` prints what it accepts. Until a person takes the acceptance back, `report` ends with
     status 0 and prints the number of accepted buckets."""
     assert ask("report")[0] == 1
     status, printed = ask(
@@ -107,8 +107,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a host whose clock is ahead, `accept` accepts nothing. By this clock, buckets would be due
-    too early, and agents would seem silent too early."""
+    """If the clock of the host on which `accept` runs is ahead, the command accepts nothing. By
+    this clock, buckets would be due too early, and agents would seem silent too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
@@ -120,7 +120,7 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
     """If the command is given a range, it accepts only the buckets of the range that are not
-    complete. If there is nothing to accept, it gives the reason and ends with status 2."""
+    complete. If the range has no such bucket, the command says so and ends with status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
     for line, words in (
@@ -189,9 +189,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """The share of rejects does not become smaller if a counter counts everything again in a new
-    epoch, or if there is a second output. The reason is that the number of lines is still the
-    same."""
+    """The share of rejects stays the same if a counter counts everything again in a new epoch, or
+    if there is a second output, because neither adds lines."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -205,8 +204,8 @@ def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Led
 
 
 def reject(store: Ledger, number: int, count: int) -> None:
-    """Adds the messages of an agent that rejects `count` more lines of the first bucket. Every tier
-    counts these lines in the topic of rejected lines."""
+    """Adds messages to the store: an agent has rejected `count` more lines of the first bucket, and
+    every tier has counted them in the topic of rejects."""
     counts = (Count(REJECTED, 7, 0, 60_000, count, 10 * count, number),)
     said = [
         Delta(AGENT, 2 * number + 3, 10**9, counts=counts),
@@ -231,8 +230,9 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
 
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
-    """If two topics have the same name, a person accepts one of them by its name and the beginning
-    of its id, which reports print. Without an id, the command accepts both."""
+    """If two topics have the same name, a person accepts a bucket of one of them by the topic's
+    name and the first digits of its id, which reports print. Without an id, the command accepts the
+    buckets of both topics."""
     again = replace(LOGS, topic_id="0123456789abcdef")
     loss = replace(LOSS, source=again, file=4)
     counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
@@ -271,9 +271,9 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
 
 
 def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
-    """A place is a tier of one cluster, or an output. If `retire` does not know a place, it
-    refuses, and lists the known places with the most similar names. The refusal is one line,
-    however many places are known."""
+    """If `retire` is given a place (a tier of one cluster, or an output) from which no message
+    came, it refuses, and lists the known places with the most similar names. The refusal is one
+    line, however many places are known."""
     known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
     with pytest.raises(UsageError) as refused:
         retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))
@@ -282,9 +282,9 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
-    """A place is a tier of one cluster, or an output. A person may take back the retirement of a
-    place although another retirement or a setting still retires the place or a part of it. Then the
-    command names this other retirement or setting."""
+    """If a person takes back the retirement of a place (a tier of one cluster, or an output),
+    another retirement or a setting may still retire the place or a part of it. Then the command
+    names this other retirement or setting."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

@@ -1,4 +1,5 @@
-"""Tests `skidway audit report --history`, which asks a collector. The tests use no sockets."""
+"""Tests `skidway audit report --history`, which asks a collector for the history of verdicts. The
+tests use no sockets."""
 
 from __future__ import annotations
 

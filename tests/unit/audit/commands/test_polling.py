@@ -1,5 +1,5 @@
-"""Tests how long `skidway audit wait` waits until nothing of a host is missing, and what it does
-while it cannot reach a cluster."""
+"""Tests how `skidway audit wait` repeats its check until nothing of the given hosts is missing, and
+what it does while it cannot reach a cluster."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def short(bucket: int, number: int) -> list[Message]:
-    """The messages about another bucket, of which the output lacks two records."""
+    """Messages about a bucket of which the output lacks two records."""
     parts = {"ranges": (Range(LOGS, 0, 10, 20),)}
     return [
         delta(AGENT, number, count(bucket=bucket)),
@@ -167,8 +167,8 @@ def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
 
 
 def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
-    """If the named bucket is complete, the command explains nothing and ends with status 0,
-    whatever the verdicts on other buckets are."""
+    """If the argument BUCKET names a complete bucket, the command explains nothing and ends with
+    status 0, whatever the verdicts on other buckets are."""
     said = [*good(), *short(START + SIZE, 3)]
     status, document = why(said, "1970-01-01T00:10:30Z", "--json")
     assert (status, document["buckets"][0]["causes"], document["others"]) == (0, [], 0)
@@ -188,9 +188,9 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 
 
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
-    """A silent host has two effects: its counts are missing, and other tiers have more records than
-    it has counted. The text gives both reasons, and then the cause, the place and the command
-    once."""
+    """A silent host gives two reasons why a bucket is not complete: the host's counts are missing,
+    and other tiers have more records than the host has counted. The text names both reasons, but
+    the cause, the place and the command only once."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
@@ -204,8 +204,8 @@ def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -
 
 def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) -> None:
     """An acceptance covers all causes of a bucket, even missing rows that the next load would
-    bring. So if a bucket has several causes, the text says that you should run the other commands
-    first."""
+    bring. So if a bucket has several causes, the text says that you should run the commands for the
+    other causes before `audit accept`."""
     advice = "An acceptance covers all causes of the bucket: run the other commands first."
     said = [*good()[:3], delta(HDFS, 1, count(3)), delta(AGENT, 2, losses=(LOSS,))]
     _, text = why([*said, seal(AGENT, 3, NOW, 2)])
@@ -238,8 +238,8 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
 
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
-    """If every bucket is complete, but a recount found other files in an output than the loader had
-    committed, the command reports this once, and names no bucket."""
+    """If every bucket is complete, but the files that a recount found in an output are not those
+    that the loader committed, the command reports this once, and names no bucket."""
     bad = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
     status, text = why([*good(), bad])
     assert status == 1
@@ -266,8 +266,9 @@ def test_a_complete_bucket_with_a_warning_is_not_called_complete_alone(why: Why)
 
 
 def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> None:
-    """A silent host counts nothing, so no counted bucket shows its silence. So if every bucket is
-    complete, the command also judges the newest bucket that is due."""
+    """A silent host sends no counts, so every bucket that has counts may be complete. In this case
+    the command also judges the newest bucket that is due, in which the host's counts are missing.
+    """
     later = NOW + 200_000
     heard = [Heartbeat(x, 1, later) for x in (BROKER, MIRROR, HDFS)]
     status, document = why([*good(), *heard], "--json", now=later)
@@ -278,7 +279,7 @@ def test_a_silent_host_is_named_although_every_bucket_is_complete(why: Why) -> N
 
 
 def test_if_all_is_well_it_says_so(why: Why) -> None:
-    """If every bucket is complete and no host is silent, the status is 0."""
+    """If every bucket is complete and no host is silent, the command ends with status 0."""
     heard = [Heartbeat(x, 1, NOW) for x in (BROKER, MIRROR, HDFS)]
     status, text = why([*good(), seal(AGENT, 3, NOW, 2), *heard])
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
@@ -290,8 +291,9 @@ def test_an_unknown_topic_is_refused(why: Why) -> None:
 
 
 def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> None:
-    """The command reads the first missing line, at its position, from the file with the inode that
-    the agent announced, because a new file at the same path has other lines."""
+    """The command shows the first missing line. It reads the line, at its position, from the file
+    with the inode that the agent announced, because after a rotation the file at the path has other
+    lines."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\nthree\n")
     inode = os.stat(path).st_ino
@@ -322,7 +324,8 @@ def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
 
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A cluster with the mirror of the topic of rejects; the list has what was asked of it."""
+    """Replaces the brokers by a cluster that has a mirrored topic of rejects. Returns the list of
+    the requests that it gets."""
     cluster = MemoryCluster()
     cluster.create("dc1.logs.rejected")
     asked: list[Any] = []
@@ -344,9 +347,10 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -> None:
-    """The command shows a line that was rejected in the bucket, from the topic of rejects, never
-    from the host's file: in the topic, the agent has masked what its rules hide. It reads nothing
-    for rejects of the loader, and lines of at most READ_MAX explanations."""
+    """The command shows a line of the bucket that an agent rejected. It reads the line from the
+    topic of rejects and never from the host's file, because in the topic the agent has masked what
+    its rules hide. It shows no line for rejects of the loader, and lines for at most READ_MAX
+    causes."""
     found = Explanation(
         Cause.REJECTED, Tier.AGENT, agent=7, host=socket.gethostname(), path="/a.log",
         ranges=(ByteRange(10, None),), status=Status.COMPLETE, words="",

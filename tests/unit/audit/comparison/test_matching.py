@@ -21,7 +21,8 @@ TEXTS = [f"line {number:02}" for number in range(10)]
 
 
 class Log:
-    """Files of one log, and the records that a shipper sent."""
+    """The files of one log (the newest file and rotated ones), and the records that a log shipper
+    sent."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, str(folder / "app.log")
@@ -61,8 +62,8 @@ def spans(result: Result) -> list[tuple[Fate, int, int, int]]:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
-    """If every line has one record, the comparison is good, whether or not the records have offsets
-    in the file."""
+    """If every line has one record, the comparison finds no difference, whether or not the records
+    say at which byte of the file their lines begin."""
     log.write(TEXTS)
     log.ship(TEXTS, places=places)
     result = log.compare()
@@ -73,8 +74,8 @@ def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
 @pytest.mark.parametrize("places", [True, False])
 def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool) -> None:
     """A line without a record counts as missing if a later line was shipped, and otherwise as not
-    shipped yet. A line with two records counts as doubled, and the result names the place of the
-    surplus record."""
+    shipped yet. A line with two records counts as doubled, and the result names the partition and
+    offset of the second record."""
     log.write(TEXTS)
     log.ship(TEXTS[:3], places=places)
     log.ship(TEXTS[2:3], begin=16, places=places)
@@ -91,8 +92,9 @@ def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool
 
 
 def test_equal_lines_are_counted(log: Log) -> None:
-    """A line that is in the file three times needs three records. If the records have no offsets in
-    the file, the last of the equal lines counts as missing."""
+    """A line that is in the file three times needs three records. If there are only two, and the
+    records do not say at which byte their lines begin, the last of the three lines counts as
+    missing."""
     log.write(["start", "same", "same", "same", "stop"])
     log.ship(["start", "same", "same", "stop"], places=False)
     assert spans(log.compare()) == [(Fate.MISSING, 16, 21, 1)]
@@ -115,8 +117,8 @@ def test_the_rest_of_a_rotated_file_is_missing(log: Log) -> None:
 
 
 def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> None:
-    """All lines of a rotated file without records count as missing if lines of a newer file were
-    shipped."""
+    """If none of a rotated file's lines has a record, but lines of a newer file were shipped, all
+    lines of the rotated file count as missing."""
     log.write(TEXTS, "app.log.1")
     log.write(["y1"])
     log.ship(["y1"])
@@ -133,8 +135,8 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
 
 
 def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
-    """If the record at a line's place has another text (for example a cut text), the line counts as
-    changed."""
+    """If a record says that its line begins at the same byte as a line of the file, but has another
+    text (for example a cut one), the line counts as changed."""
     log.write(TEXTS)
     log.ship([*TEXTS[:4], "line 0?", *TEXTS[5:]])
     result = log.compare()
@@ -143,8 +145,8 @@ def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
 
 
 def test_records_of_others_are_left_out(log: Log) -> None:
-    """Records of other hosts and of other files are not joined with lines of these files, even if
-    they have the same text and offset."""
+    """Records of other hosts and of other logs are not matched with lines of this log, even if they
+    have the same text and position."""
     log.write(TEXTS[:1])
     files = [lines.read(log.path)]
     records = Records("web7", [(log.path,)])
@@ -171,7 +173,8 @@ def test_generations_with_equal_lines_at_equal_places(log: Log) -> None:
 
 
 def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
-    """Shippers leave out empty lines, and an unfinished line may still grow."""
+    """Empty lines need no record, because shippers leave them out. An unfinished line at the end of
+    a file needs none either, because it may still grow."""
     (log.folder / "app.log").write_bytes(b"a\n\n\r\nb\r\nunfinished")
     log.ship(["a"])
     log.ship(["b"], begin=5)
@@ -194,14 +197,14 @@ def test_empty_and_unfinished_lines_do_not_count(log: Log) -> None:
     ],
 )
 def test_names_of_rotated_files(path: str, shipped: str, may: bool) -> None:
-    """The comparison recognizes by two paths whether a file may have had the second path before a
-    rotation."""
+    """For two paths, the comparison decides whether a file that is now at the first path may have
+    been at the second path before a rotation."""
     assert may_have_been(path, shipped) is may
 
 
 def test_the_files_of_patterns(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patterns match regular files. The result has each file once, with its absolute path, the
-    oldest file first."""
+    """A list of patterns yields each regular file that one of them matches once, with its absolute
+    path, the oldest file first."""
     log.write(TEXTS, "app.log.1")
     log.write(TEXTS)
     (log.folder / "app.log.link").symlink_to(log.path)

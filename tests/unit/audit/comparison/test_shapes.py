@@ -1,6 +1,6 @@
-"""Tests how records of log shippers are read. The shape of records says which fields they have.
-Here these are the fields that the documentation of each shipper names. No shipper runs in these
-tests (tests/conformance/shippers runs rsyslog)."""
+"""Tests how records of log shippers are read. A *shape* says in which fields of a record a shipper
+puts host, path, position and line. The tests use records with the fields that the shippers'
+documentation names. No shipper runs in these tests (tests/conformance/shippers runs rsyslog)."""
 
 from __future__ import annotations
 
@@ -40,20 +40,21 @@ RSYSLOG = {"host": "web7", "path": "/var/log/app.log", "offset": "81920", "messa
 def test_the_documented_fields_are_read(
     shape: str, document: dict[str, object], host: str | None, offset: int | None
 ) -> None:
-    """A record in the shape that a shipper's documentation describes yields host, path, first byte
-    and line."""
+    """From a record with the fields that a shipper's documentation describes, the host, the path,
+    the position of the line's first byte, and the line are read."""
     expected = Shipped(host, "/var/log/app.log", offset, LINE.encode())
     assert SHAPES[shape].shipped(json.dumps(document).encode()) == expected
 
 
 def test_a_value_may_be_the_line() -> None:
-    """In the shape `text`, the value is the line, with or without a line terminator."""
+    """With the shape `text`, the value of a record is the line itself, with or without a line
+    terminator."""
     assert SHAPES["text"].shipped(b"a line\r\n") == Shipped(None, None, None, b"a line")
 
 
 def test_fields_may_have_other_names() -> None:
-    """The caller can give other names for the fields of a shape. An empty name means that the
-    records do not have the field."""
+    """The caller can replace the field names of a shape. An empty name means that the records do
+    not have the field."""
     shape = SHAPES["vector"].with_names({"text": "log.original", "offset": "", "path": None})
     assert shape == Shape("log.original", "file", None, "host")
     value = json.dumps({"log.original": "x", "file": "/f"}).encode()
@@ -62,5 +63,5 @@ def test_fields_may_have_other_names() -> None:
 
 @pytest.mark.parametrize("value", [None, b"no json", b"[]", b"{}", b'{"message": 5}', b"\xff"])
 def test_values_without_the_shape(value: bytes | None) -> None:
-    """A value that does not have the shape yields no line."""
+    """If a value does not have the form that the shape describes, no line is read from it."""
     assert SHAPES["vector"].shipped(value) is None

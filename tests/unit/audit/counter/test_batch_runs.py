@@ -1,5 +1,5 @@
-"""The counter decodes runs of consecutive batches together. The tests compare the result with that
-of a simple reader, which reads one batch after the other."""
+"""Tests that the counter may decode several consecutive batches (a run) together: the result is
+that of a simple reader, which reads one batch after the other."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _agents(codec: Codec, count: int) -> bytearray:
 
 
 def _others(codec: Codec, count: int) -> bytearray:
-    """A batch of another producer, without origins."""
+    """A batch of a producer that is no agent, so its records have no origins."""
     times = np.full(count, 70_000, np.int64)
     values = pa.array([b"other" * 20] * count, pa.binary())
     return bytearray(seal(encode(values, times, codec=codec)))
@@ -74,7 +74,8 @@ def _too_many(raw: bytearray) -> None:
 
 
 def _repack(frames: Callable[[bytes], bytes]) -> Callable[[bytearray], None]:
-    """Compresses the records of an uncompressed batch as another producer may do it."""
+    """Returns a function that replaces the records of an uncompressed batch by compressed ones.
+    frames: the compression, as another producer may do it."""
 
     def change(raw: bytearray) -> None:
         if raw[_ATTRIBUTES_END - 1] & 7 == Codec.NONE:
@@ -115,7 +116,7 @@ _CHANGES: tuple[Callable[[bytearray], None], ...] = (
 
 @st.composite
 def _logs(draw: st.DrawFn) -> list[memoryview]:
-    """Batches of a partition, most of them sound."""
+    """Batches of a partition. Most of them are valid."""
     found, base = [], 5
     for _ in range(draw(st.integers(0, 9))):
         make = draw(st.sampled_from([_agents, _agents, _others]))
@@ -136,7 +137,7 @@ def _logs(draw: st.DrawFn) -> list[memoryview]:
 
 @dataclass
 class Read:
-    """What a reader found in a log."""
+    """What one of the two readers found in a log."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     gaps: list[tuple[tuple[int, int], str]] = field(default_factory=list)
@@ -159,7 +160,7 @@ class Read:
 
 
 def _one_by_one(following: Following, batches: Sequence[memoryview]) -> Read:
-    """The reference."""
+    """Reads the log one batch after the other, as the reference."""
     found = Read()
     try:
         for raw in batches:
@@ -198,8 +199,8 @@ def _in_runs(following: Following, batches: Sequence[memoryview]) -> Read:
 def test_runs_are_what_one_batch_after_the_other_gives(
     together: int, batches: list[memoryview], comparing: bool
 ) -> None:
-    """The counter finds the same records, gaps and position as a reader of single batches. It also
-    stops for the same reason, whatever producers, codecs and damages a log has."""
+    """Whatever producers, codecs and damage a log has, the counter finds the same records and gaps
+    as a reader of single batches, and it stops at the same position for the same reason."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch_runs, "TOGETHER_BYTES", together)
         following = Following(Position(5))

@@ -1,4 +1,4 @@
-"""Continuity of a partition: the counter skips no record without reporting it."""
+"""Tests that the counter skips no record of a partition without reporting it."""
 
 from __future__ import annotations
 
@@ -41,22 +41,24 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """If the batch just before the position has another CRC or leader epoch than the counted batch,
-    the log has diverged: it lacks records that the counter has counted."""
+    """If the batch just before the counter's position has another CRC or leader epoch than the
+    batch that the counter has counted there, the log has diverged: it lacks records that the
+    counter has counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """If a batch begins below the position and ends above it, the log has diverged, because the
-    position was the end of a batch when the counter counted it."""
+    """If a batch begins below the counter's position and ends above it, the log has diverged,
+    because the last batch that the counter has counted ended exactly at the position."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """The counter reports missing offsets, such as those that the mirror left out, as a gap. It
-    counts the batch after the gap."""
+    """The counter reports offsets that are missing in the log as a gap. (For example, a mirror
+    lacks offsets that expired before it copied them.) The counter counts the batch after the gap.
+    """
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
     assert step.following.position.next_offset == 130
@@ -64,8 +66,8 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
-    """If the batch just before the position is gone, the counter cannot compare it. It records a
-    doubt (a gap without offsets)."""
+    """If the batch just before the counter's position is gone, the counter cannot compare it with
+    what it has counted. It reports a doubt (a gap without offsets)."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason
@@ -74,8 +76,8 @@ def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
 
 
 def test_expired_offsets_are_a_named_gap() -> None:
-    """If the log's first offset is higher than the position, offsets have expired before they were
-    counted. The counter reports them as a gap."""
+    """If the log's first offset is higher than the counter's position, records have expired before
+    they were counted. The counter reports their offsets as a gap."""
     step = continuity.out_of_range(RESUMED, 150, 300)
     assert (step.gap, step.following.fetch_offset) == ((100, 150), 150)
     step = continuity.out_of_range(continuity.resumed(Position()), 10, 300)
@@ -83,9 +85,9 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """If the log begins exactly at the position, no uncounted offset is missing. Only the batch
-    that the counter wants to compare has expired, so the counter records a doubt (a gap without
-    offsets)."""
+    """If the log begins exactly at the counter's position, no uncounted offset is missing. Only the
+    batch before the position, which the counter wants to compare, has expired. So the counter
+    reports a doubt (a gap without offsets)."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 

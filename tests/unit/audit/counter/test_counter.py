@@ -1,4 +1,4 @@
-"""The audit's counter. The tests use a cluster in memory and a real database."""
+"""Tests the audit's counter. The tests use a cluster in memory and a real database."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """The numbers of deltas (the counter's messages with counts) have no gaps, and a turn of the
-    counter's loop without new records uses no number. Each count in a delta contains the number of
-    the previous delta that counted the same bucket."""
+    """The numbers of deltas (the counter's messages with counts) follow each other without gaps: a
+    turn of the counter's loop without new records uses no number. Each count in a delta contains
+    the number of the previous delta that counted the same bucket."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -140,8 +140,8 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
     """A restarted counter continues from its last commit with the same marks. A mark is the highest
-    end byte that was counted of a file. If the counter reads records again that it counted before,
-    it recognizes them as repeats by its marks."""
+    end byte that was counted of a file. If an agent sends records again that the counter counted
+    before its restart, the counter recognizes them as repeats by its marks."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -251,8 +251,9 @@ def _mirrored(folder: Path, named: str = "") -> Site:
 def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
-    """A gap gets the reason that the mirror has written for it into the topic's config. If the gap
-    is not in the config, the counter's reason says that no mirror declared the gap."""
+    """The counter reports a gap with the reason that the mirror has written for it into the topic's
+    config. If the config does not name the gap, the reported reason is that no mirror declared it.
+    """
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
@@ -357,8 +358,9 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
-    """At each start the counter compares the batch just before the position. If the log has
-    diverged, the counter stops counting only this partition, and /health reports it."""
+    """At each start the counter compares the batch just before its position in a partition with the
+    batch that it counted there. If they differ, the log has diverged. Then the counter stops
+    counting only this partition, and /health reports the partition."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)
     site.run()
@@ -383,8 +385,8 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
 
 
 def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
-    """If the records of a batch contradict themselves although its CRC is right, the counter counts
-    the batches before it, and stops there."""
+    """If a batch is malformed although its CRC is right, the counter counts the batches before it,
+    and stops there."""
     for part in range(4):
         _append(site, LOGS, part * 10, 10)
     batch = site.cluster.log(LOGS).batches[2]
@@ -397,8 +399,9 @@ def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
 
 
 def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
-    """The broker tier counts the records that were produced to its cluster. The mirror tier counts
-    the records that were mirrored to its cluster, under the source cluster's name."""
+    """A counter of the tier broker counts the records that were produced to its cluster. A counter
+    of the tier mirror counts the records that were mirrored to its cluster, under the source
+    cluster's name."""
     found = {}
     for tier in ("broker", "mirror"):
         folder = tmp_path / tier
@@ -416,7 +419,7 @@ def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
 
 
 def test_our_own_topics_are_not_counted(site: Site) -> None:
-    """The counter never counts the audit topic, because each message with counts would be one more
+    """The counter never counts the audit topic, because each of its own messages would be one more
     message to count."""
     site.cluster.create("_skidway_audit")
     _append(site, TopicPartition("_skidway_audit", 0), 0, 5)
@@ -425,8 +428,8 @@ def test_our_own_topics_are_not_counted(site: Site) -> None:
 
 
 def test_a_new_epoch_counts_everything_again(site: Site) -> None:
-    """In a new epoch, the counter begins with message number 1, offset 0 and no marks (of how far
-    each file is counted)."""
+    """In a new epoch, the counter begins with message number 1, at offset 0 of each partition, and
+    without marks (which say how far each file is counted)."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.begin_epoch(2)
@@ -438,8 +441,8 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
 
 def test_a_changed_bucket_size_is_refused(site: Site) -> None:
     """If the bucket size in the settings changes, the counter refuses to start until an operator
-    begins a new epoch, which counts everything again. Counts with two bucket sizes would never
-    become complete."""
+    begins a new epoch, which counts everything again. Otherwise buckets of two sizes would overlap,
+    and would never become complete."""
     site.state.settle_bucket(60_000)
     site.state.settle_bucket(60_000)
     with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
@@ -475,8 +478,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """A state of the previous format can be used: it keeps its offsets, marks (of how far each file
-    is counted) and message numbers, and the counter adds the bucket size to it."""
+    """The counter can use a state in the previous format: it keeps the state's offsets, marks
+    (which say how far each file is counted) and message numbers, and adds the bucket size."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
@@ -491,8 +494,8 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """The counter makes a heartbeat when `heartbeat.interval.ms` has passed. The heartbeat contains
-    the number of the counter's last message."""
+    """The counter makes a heartbeat each time `heartbeat.interval.ms` has passed. The heartbeat
+    contains the number of the counter's last message."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()

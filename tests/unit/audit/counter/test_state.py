@@ -1,5 +1,5 @@
-"""The counter's durable state. Each commit is one transaction, even if the program ends in the
-middle of a commit."""
+"""Tests the counter's durable state: each commit is stored as a whole or not at all, even if the
+program ends in the middle of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Ended(BaseException):
 
 
 class Ending:
-    """A database connection that simulates the end of the program before statement number `at`."""
+    """A database connection that simulates the end of the program before SQL statement number
+    `at`."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at

@@ -1,4 +1,4 @@
-"""Buckets of event time."""
+"""Tests how event times are assigned to buckets."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def test_a_bucket_holds_its_start_and_not_its_end() -> None:
 
 
 def test_times_before_1970_are_cut_alike() -> None:
-    """Times before 1970 have buckets of the same size. One of these times is -1, the time of a
-    record without a timestamp."""
+    """Buckets before 1970 have the same size as later ones. An example is the bucket of -1, the
+    time of a record without a timestamp."""
     assert bucket.start(np.array([-1, -60_000, -60_001], np.int64), 60_000).tolist() == [
         -60_000,
         -60_000,

@@ -1,5 +1,5 @@
-"""The checksum of records, which does not depend on their order. It is part of the message format,
-so these tests compare it with fixed values."""
+"""Tests the checksum of records, which does not depend on their order. It is part of the message
+format, so these tests compare it with fixed values."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ longs = st.integers(-(1 << 63), (1 << 63) - 1)
 @promise("6 checksum")
 @given(longs, longs)
 def test_narrow_checksums_add_up_like_checksums(left: int, right: int) -> None:
-    """The sum of two narrow checksums is the narrow checksum of the sum. A text shows the same
-    digits for a checksum and its narrow form, and other digits if one of the low 24 bits
-    differs."""
+    """A narrow checksum has only the low 24 bits of a checksum. The sum of two narrow checksums is
+    the narrow form of the sum of the two checksums. As text, a checksum and its narrow form have
+    the same digits; checksums that differ in one of the low 24 bits have different digits."""
     together = checksum.add(left, right)
     assert checksum.add(checksum.narrow(left), checksum.narrow(right)) == checksum.narrow(together)
     differs = (left - right) % (1 << 24) != 0

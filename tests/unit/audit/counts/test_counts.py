@@ -19,7 +19,7 @@ rows = st.lists(
         st.integers(1, 2),  # file
         st.integers(0, 1000),  # first
         st.integers(1, 99),  # length
-        st.sampled_from("krsj"),  # kept, repeat, straddle, rejected
+        st.sampled_from("krsj"),  # kept, repeat, straddle or rejected
     ),
     max_size=40,
 )
@@ -72,7 +72,7 @@ def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) ->
 
 @given(rows)
 def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
-    """If some records are divided into two halves, the counts of the halves add up to the counts of
+    """If records are divided into two parts, the counts of the two parts add up to the counts of
     all these records."""
     whole, part = Counts(60_000), Counts(60_000)
     whole.add(LOGS, _times(chosen), _origins(chosen))
@@ -85,8 +85,8 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """A straddle is a record of which only the first bytes are a repeat. Outside the loader, a
-    straddle counts as one record and not as a reject."""
+    """A straddle is a record of which only the first bytes are a repeat. The loader rejects
+    straddles. Counters count a straddle as one record, and not as a reject."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
@@ -121,16 +121,15 @@ def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> N
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
-    """Other log shippers send batches without origins. The records of these batches are counted by
+    """The records of a batch without any origin, as other log shippers send it, are counted by
     their offsets."""
     found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
     assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """Each count of a bucket in a delta (a message with counts) contains the number of the previous
-    delta that counted this bucket. The sender of the deltas keeps this number in its durable
-    state."""
+    """Each count in a delta (a message with counts) contains the number of the previous delta that
+    counted the same bucket. The sender keeps these numbers in its durable state."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

@@ -42,8 +42,7 @@ def test_nothing_to_say_uses_no_number() -> None:
 
 def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
     """Content that is too large for one message is divided among several deltas with consecutive
-    numbers. For each bucket, the sender notes the number of the delta that contains the bucket's
-    counts."""
+    numbers. For each bucket, the sender stores the number of the delta with the bucket's counts."""
     numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=1_500)
     numbers = [delta.number for delta in numbered.deltas]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -58,8 +57,9 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """If content is divided among several deltas, the losses are in the last delta. The reason is
-    that a loss applies to the buckets of its own delta and of all deltas with lower numbers."""
+    """If the content of a transaction is divided among several deltas, the losses are in the last
+    delta, because a loss applies to the buckets of its own delta and of all deltas with lower
+    numbers."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
@@ -74,9 +74,9 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than its limit, because a broker would refuse it for good. When the
-    content is divided, the sizes of texts, numbers and offsets are never estimated too small. The
-    messages are also not smaller than necessary."""
+    """No message is larger than its limit, because a broker would refuse it for good. The estimated
+    size of a message's content is never less than its real size. Nor is it so much greater that
+    more messages are sent than necessary."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(MOST)

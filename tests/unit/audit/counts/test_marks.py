@@ -68,9 +68,9 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """Slices of records can be processed in parallel. Each slice is first processed without the
-    marks of the earlier slices, and `join` says which slices must be processed again. The result is
-    the same as that of one pass in order."""
+    """Slices (consecutive parts) of a partition's records can be processed in parallel. Each slice
+    is first processed without the marks of earlier slices. Then `join` says which slices must be
+    processed again with these marks. The result is the same as that of one pass in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():
@@ -88,19 +88,20 @@ def test_a_resent_batch_is_repeats_and_what_follows_is_new() -> None:
 
 
 def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
-    """A slice that begins exactly at the end of the previous slice is not processed again."""
+    """If a slice begins exactly at the byte of a file at which the previous slice has ended, it is
+    not processed again."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 20}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {}
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """A slice that overlaps an earlier slice is processed again. The second pass uses the marks of
-    all earlier slices, but only the marks of files that are in the slice."""
+    """If a slice has bytes of a file that an earlier slice has, too, it is processed again, with
+    the marks that all earlier slices have left for the slice's files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
-    """Two records without origin, which have agent 0 and their offset as first byte, are never
-    mistaken for repeats of each other."""
+    """Records without origin are counted with agent 0 and their offset as first byte. They are
+    never mistaken for repeats of each other."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

@@ -1,4 +1,4 @@
-"""Names and patterns of topics."""
+"""Tests how names and patterns select topics."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
 
 def test_what_is_no_regular_expression_is_refused_with_a_sentence() -> None:
     """A text that is neither a topic's name nor a regular expression is refused with one sentence
-    before the program starts."""
+    when the settings are checked."""
     with pytest.raises(ConfigurationRefused, match="neither a topic's name"):
         topic_patterns.check(["dc1.(*"])

@@ -1,4 +1,4 @@
-"""Tests of the sum of many counts."""
+"""Tests how many counts are added up."""
 
 from __future__ import annotations
 

@@ -118,7 +118,8 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
     """If the audit topic was created again, the collector reads it from its start, even if the new
-    topic is already longer than the old position. It recognizes the new topic by the topic id."""
+    topic already has offsets beyond the position that the collector had in the old one. It
+    recognizes the new topic by the topic id."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -137,8 +138,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 class Ending:
-    """A shutdown that counts as requested when `is_over` returns true. Instead of waiting, it calls
-    `meanwhile`."""
+    """Stands for the request to end the program. The request has come when `is_over` returns true.
+    Instead of waiting for it, this object calls `meanwhile`."""
 
     def __init__(self, is_over: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
         self._is_over, self._meanwhile = is_over, meanwhile
@@ -195,7 +196,7 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """If transactions of the ledger (the collector's store) take long, arriving records wait for
     the next transaction. The ledger gets all waiting records together, at the latest when the
-    reader asks the cluster for new topics."""
+    collector next asks the cluster for new topics."""
     cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
     cluster.create(TOPIC)
     take = ledger.take

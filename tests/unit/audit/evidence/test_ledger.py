@@ -1,5 +1,5 @@
-"""The ledger gathers the audit's evidence from messages in SQLite. The fold gathers it in memory.
-These tests check that both give the same evidence."""
+"""The ledger (the collector's store) sums up all messages in SQLite. The fold sums them up in
+memory. These tests check that both give the same evidence."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
-    another order and repeatedly. The test gives the ledger the first message of each sender before
-    all other messages, because the order of these first messages can put counts in doubt."""
+    another order and repeatedly. The ledger always gets the first message of each sender before all
+    other messages, because the verdicts may depend on when these first messages come."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -129,8 +129,9 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger (in SQLite) and the fold (in memory) recognize the same files by birth time, first
-    bytes and predecessor. The order and the number of the files' announcements do not matter."""
+    """By birth time, first bytes and predecessor, the ledger (in SQLite) and the fold (in memory)
+    recognize that announcements are about the same file. Both find the same files, whatever the
+    order and the number of the announcements."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
@@ -150,8 +151,8 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """If several messages have the same sender, epoch and number, keeps only the first one, because
-    the order of the messages decides which content is used."""
+    """If several messages have the same sender, epoch and number, keeps only the first one.
+    Otherwise the verdicts would depend on the order of these messages."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -178,8 +179,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """The evidence about one bucket of one topic alone gives this bucket the same verdict as all
-    evidence together."""
+    """The evidence that the ledger returns for one bucket of one topic gives this bucket the same
+    verdict as all evidence together."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
@@ -193,8 +194,8 @@ def _delta(number: int) -> Delta:
 
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
-    """Messages that the ledger has taken are durable together with the position after them. After a
-    restart, the collector continues to read from this position, and repeated messages change
+    """The ledger stores messages and the position after them in one transaction. After a restart,
+    the collector continues to read from this position, and messages that it reads again change
     nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
@@ -221,8 +222,8 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
 def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
-    """If the producer in an agent's message is not an agent id, the collector and `skidway audit
-    report` still work."""
+    """If the tier of a message is `agent`, but its producer is not an agent id, the collector and
+    `skidway audit report` still work."""
     sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
     chosen: list[Message] = [
         _delta(1),
@@ -239,8 +240,8 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 
 @pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
 def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
-    """A time that is too large or too small for a calendar date is shown as a number, and such a
-    message makes no bucket complete."""
+    """If the time in a message is too large or too small for a calendar date, it is shown as a
+    number, and the message makes no bucket complete."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     chosen: list[Message] = [
@@ -286,9 +287,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
     """If a loader is rolled back to the previous version, it repeats the messages of the newer
-    version in the previous version's encoding. Ledger and fold recognize these repetitions. A clone
-    is a second running copy of a sender. Whatever the encoding is, only different content under the
-    same number shows a clone."""
+    version in the previous version's encoding. Ledger and fold recognize these repetitions. They
+    report a clone (a second running copy of a sender) only if two messages with the same number
+    have different content."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -314,8 +315,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """After a failed transaction, the ledger has no part of a message and no references to ids that
-    were not stored."""
+    """After a failed transaction, the ledger has stored no part of a message. Its caches in memory
+    have no row ids that the transaction would have stored."""
     ledger = Ledger()
 
     def broken() -> object:
@@ -331,8 +332,8 @@ def test_a_failed_transaction_leaves_nothing_behind() -> None:
 
 
 def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
-    """Sums of checksums wrap around at 64 bits in the ledger (in SQLite) as they do in the fold (in
-    memory). With SQLite's own addition they would become floating-point numbers."""
+    """Sums of checksums are modulo 2^64, in the ledger (in SQLite) as in the fold (in memory).
+    SQLite's own addition would turn large sums into floating-point numbers."""
     top = replace(_delta(1).counts[0], checksum=2**63 - 1)
     parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
     ledger = ledger_of(_encoded(parts))
@@ -382,9 +383,8 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """The ledger uses the host name from the agent's message with the highest number, in whatever
-    order messages come. A newer name replaces an old one even if the old message has a time that is
-    years ahead."""
+    """The ledger uses the host name in the agent's message with the highest number, in whatever
+    order messages come. This is true even if the time in an older message is years ahead."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [
@@ -428,9 +428,9 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
-    """Messages with their places in the log, from a broker and from two agents that announce the
-    same files. Some values in the messages increase with the message number, and others
-    decrease."""
+    """Messages, each with its offset in the audit topic, of a broker's counter and of two agents
+    that announce the same files. Some values in the messages increase with the message number, and
+    others decrease."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

@@ -36,8 +36,8 @@ def test_a_bucket_has_changed_once() -> None:
 
 @promise("6 complete")
 def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
-    """The ledger takes several deltas (messages with counts) about left-out records of one bucket,
-    even if nobody calls `changed_buckets` in between."""
+    """The ledger can store several deltas (messages with counts) in a row that say how many of a
+    bucket's records rules left out, even if nobody calls `changed_buckets` in between."""
     ledger, rules = Ledger(), (Filtered("drop", 1, 1),)
     ledger.changed_buckets()
     for number in range(1, 5):
@@ -61,8 +61,8 @@ def test_deleted_buckets_are_gone() -> None:
 
 
 def test_what_another_connection_writes_may_change_every_bucket(tmp_path: Path) -> None:
-    """If another connection wrote to the database, the ledger does not know which buckets have
-    changed. The next call of `changed_buckets` then returns None."""
+    """If another connection has written to the database, the ledger does not know which buckets
+    have changed. Then the next call of `changed_buckets` returns None."""
     ledger, other = Ledger(tmp_path / "a.db"), Ledger(tmp_path / "a.db")
     ledger.changed_buckets()
     assert ledger.changed_buckets() == ({}, {})

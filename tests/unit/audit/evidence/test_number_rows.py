@@ -1,5 +1,5 @@
 """Tests the digests of numbered messages, by which the ledger (the collector's store) recognizes
-repeated messages. Every number keeps the digest that it got first."""
+repeated messages. For each number of a sender, the ledger keeps the digest of the first message."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ said = st.lists(st.tuples(st.integers(1, 3), numbers, st.binary(min_size=1, max_
 def test_the_first_digest_of_a_number_is_kept(
     chosen: list[tuple[int, int, bytes]], size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ledger returns the digest of the first message with a number, whatever numbers came
-    before, and whether the digest is still in memory or was written by an earlier transaction."""
+    """The ledger returns the digest of the first message with a number, whatever other numbers came
+    before. It does not matter whether the digest is still in memory, or only in the database."""
     monkeypatch.setattr(number_rows, "KEPT_BLOCKS_MAX", 1)
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows, known = NumberRows(connection), dict[tuple[int, int], bytes]()
@@ -72,9 +72,9 @@ def test_a_digest_depends_on_every_byte() -> None:
 @promise("6 numbers")
 def test_a_settled_number_that_comes_later_is_another_message() -> None:
     """The ledger deletes the digests of old messages. If such a message comes again, it counts as a
-    repetition. A message with the same number and a later time counts as another message. A missing
-    number stays missing, because the ledger deletes no digests of messages after a missing
-    number."""
+    repetition; but a message with the same number and a later time counts as another message. The
+    ledger deletes no digests after a missing number, so that it still knows that this number is
+    missing."""
     connection = open_database(IN_MEMORY, SCHEMA, FORMAT)
     rows = NumberRows(connection)
     with transaction(connection):

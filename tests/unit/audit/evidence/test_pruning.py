@@ -72,9 +72,9 @@ def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
 
 @promise("6 pruning")
 def test_of_settled_messages_the_last_seal_of_each_block_is_kept(tmp_path: Path) -> None:
-    """Before seals are old enough to be deleted, their messages are settled, and only the last seal
-    of 64 messages is kept. A loss that the agent declares later concerns the same buckets as
-    before. All seals of an agent that declared a loss before are kept."""
+    """After some time the ledger settles messages: it deletes their digests, and keeps only the
+    last seal of each 64 messages. A loss that the agent declares later still concerns the same
+    buckets. If an agent declared a loss before, the ledger keeps all seals of this agent."""
     said = [_seal(number) for number in range(1, 201)]
     losing = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 201))]
     for messages, kept in ((said, [63, 127, 191, *range(192, 201)]), (losing, None)):
@@ -98,9 +98,10 @@ def _all_seals(ledger: Ledger) -> list[int]:
 
 @promise("6 pruning")
 def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
-    """If the first messages of a sender are not there, because they are in a partition or cluster
-    that is read later, its messages are not settled early. So the first messages still count when
-    they come, and the evidence is the same as in a store that got them in order."""
+    """The first messages of a sender may come last, because they are in a partition or cluster that
+    is read later. Until they come, the ledger does not settle the sender's messages (delete their
+    digests). So it takes the first messages as new, and has the same evidence as a store that got
+    all messages in order."""
     said = [_seal(number) for number in range(1, 200)]
     ledger, other = _ledger(*said[80:]), _ledger(*said)
     for each in (ledger, other):
@@ -114,9 +115,9 @@ def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
 
 @promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
-    """The ledger keeps all seals of an agent that declared a loss, because the verdicts on many
-    buckets depend on the last seal before the loss. (A seal says that all earlier lines are
-    counted.)"""
+    """A seal says that all earlier lines are counted. The ledger keeps all seals of an agent that
+    declared a loss, because the verdicts on many buckets depend on the last seal before the loss.
+    """
     said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
     ledger = _ledger(*said)
     ledger.prune([], LATE)
@@ -125,7 +126,8 @@ def test_the_seals_around_an_earlier_loss_are_kept() -> None:
 
 @promise("6 pruning")
 def test_a_message_that_is_read_again_after_its_number_was_settled_changes_nothing() -> None:
-    """If an old message whose digest was deleted comes again, the ledger recognizes it."""
+    """If an old message whose digest was deleted comes again, the ledger treats it as a repetition,
+    which changes nothing."""
     said = [_seal(number) for number in range(1, 300)]
     ledger = _ledger(*said)
     ledger.prune([], LATE)

@@ -59,8 +59,8 @@ def _collection(
 
 
 def _half(ledger: Ledger) -> None:
-    """Stores a part of the messages in the ledger. If there were no other messages, the bucket
-    would be complete."""
+    """Adds some messages to the ledger. If there were no others, they would make the bucket
+    complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]
     ledger.take(values, {OWN: Position(len(SAID))}, NOW)
@@ -112,8 +112,9 @@ def test_the_judge_and_the_report_say_that_the_store_is_rebuilt() -> None:
 
 @promise("6 rebuilt store")
 def test_neither_a_job_nor_the_gate_passes_while_the_store_is_rebuilt() -> None:
-    """While the store is being rebuilt, `audit complete` and `audit wait` do not succeed, and name
-    the rebuild as the reason, even for a host of which no message was read yet."""
+    """While the store is being rebuilt, `audit complete` and `audit wait` do not end with status 0,
+    and name the rebuild as the reason. `audit wait` does so even for a host of which no message was
+    read yet."""
     ledger = Ledger()
     _half(ledger)
     evidence = ledger.evidence()
@@ -165,9 +166,9 @@ def _made_again(cluster: MemoryCluster, ledger: Ledger) -> None:
 def test_a_topic_that_is_read_from_its_beginning_is_a_rebuild(
     happens: Callable[[MemoryCluster, Ledger], None], missing: int, tmp_path: Path
 ) -> None:
-    """If a collector is started again with its store, it judges at once. If the collector must read
-    a topic from the beginning, because the topic is new to this store or was created again, the
-    collector reads this topic before it judges."""
+    """If a collector is started again with the store that it had, it judges at once. If the
+    collector must read a topic from the beginning, because the topic is new to this store or was
+    created again, the collector reads this topic before it judges."""
     cluster, ledger = MemoryCluster(), Ledger(tmp_path / DATABASE)
     cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)
@@ -226,8 +227,9 @@ def test_a_rebuild_does_not_wait_for_messages_that_are_gone(
 
 @promise("6 rebuilt store")
 def test_a_rebuild_waits_for_a_topic_that_comes_back() -> None:
-    """Brokers that have just started may not name all topics. If a topic disappears and comes back
-    in this way, it is read from its beginning, and nothing is judged until then."""
+    """Brokers that have just started may not name all topics in their metadata. If a topic
+    disappears from the metadata and comes back, the collector reads it from its beginning, and
+    judges nothing until it has done so."""
     cluster, ledger, clock = MemoryCluster(), Ledger(), ManualClock()
     topic = cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)

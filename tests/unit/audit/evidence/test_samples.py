@@ -1,5 +1,5 @@
-"""Messages about samples, and about comparisons of samples with rows: how they are decoded, and
-which evidence the audit keeps from them."""
+"""Tests messages about samples, and about comparisons of samples with rows: how they are decoded,
+and which evidence the audit keeps from them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ RESULT = SampleResult(DUE, "l1", "/out", LOGS, DAY, 3, 2, 1, (DIFFERENCE,))
     "message", [SAMPLE, replace(SAMPLE, gone="deleted", parts=()), RESULT], ids=["", "gone", "said"]
 )
 def test_messages_are_read_as_they_were_written(message: messages.Message) -> None:
-    """A message with a sample, or with the result of a comparison, is decoded as it was encoded."""
+    """Decoding an encoded message with a sample, or with the result of a comparison, gives the same
+    message."""
     assert messages.decode(encode(message)) == message
     assert usual_messages.decode(encode(message)) == message
 
 
 def test_a_sample_without_its_sums_is_refused() -> None:
-    """A sample message is refused as damaged if it has fewer sums than positions."""
+    """A sample message is refused as damaged if it has fewer content sums than positions of
+    records."""
     _, record = single_object.decode(encode(SAMPLE))
     record["parts"][0]["sums"] = record["parts"][0]["sums"][:-1]
     with pytest.raises(MessageRefused):
@@ -88,8 +90,8 @@ def test_the_newest_comparison_of_a_day_counts() -> None:
 
 def test_a_sample_makes_nobody_heard() -> None:
     """Neither a sample nor the result of a comparison shows that an agent is alive. A sample may
-    arrive long after it was taken, and the result of a comparison is not sent by the agent but by a
-    command."""
+    arrive long after the agent made it, and a command, not an agent, sends the result of a
+    comparison."""
     hearings = Hearings()
     for message in (SAMPLE, RESULT):
         hear(hearings, message, None)
@@ -98,8 +100,8 @@ def test_a_sample_makes_nobody_heard() -> None:
 
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
-    """A complete bucket becomes incomplete when a comparison finds a difference in it, and complete
-    again when the next comparison finds no difference."""
+    """A complete bucket becomes incomplete when a comparison finds that content differs in it, and
+    complete again when the next comparison finds no difference."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())

@@ -1,5 +1,5 @@
-"""A block is the form in which the ledger stores up to 64 seals of an agent in few bytes. It
-returns the seals that were put into it, whatever their order was."""
+"""Tests blocks. A block is the compact form in which the ledger stores up to 64 seals of an agent.
+It returns the seals that were put into it, whatever their order was."""
 
 from __future__ import annotations
 

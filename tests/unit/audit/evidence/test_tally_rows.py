@@ -1,5 +1,5 @@
-"""The sums of counts are the same wherever the counts are added: in memory, for the messages of one
-transaction, or in the database, for the messages of several transactions."""
+"""Tests that sums of counts are the same wherever the counts are added: in memory, for the messages
+of one transaction, or in the database, for the messages of several transactions."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
     sums: list[int], size: int, turn: int
 ) -> None:
     """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas (messages with
-    counts), and no delta counts as missing from the bucket's chain (in which each delta names the
-    previous one). It does not matter how many messages a transaction has, or in which order the
-    messages come."""
+    counts). Each delta of a bucket names the previous one, and the ledger sees that none is
+    missing. It does not matter how many messages a transaction has, or in which order the messages
+    come."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)
@@ -71,9 +71,9 @@ tallies = st.lists(
 
 @given(tallies, tallies)
 def test_adding_to_known_tallies_is_adding_up_all(mine: TallyColumns, other: TallyColumns) -> None:
-    """Tallies (sums of counts) are the same whether the ledger adds counts to the tallies of known
-    agents and senders, or sorts all counts and adds them up. The store returns tallies unchanged,
-    whatever their numbers are. Both are true for narrow checksums, too."""
+    """The ledger either adds counts to existing tallies (sums of counts), or sorts all counts and
+    adds them up. Both ways give the same tallies, also with narrow checksums (cut to 24 bits).
+    Reading a stored tally gives the same numbers, whatever they are."""
     store = open_database(IN_MEMORY, SCHEMA, FORMAT)
     whole = TallyColumns.summed(np.concatenate((mine.table, other.table), axis=1))
     for first, second in ((mine, other), (other, mine), (whole, other)):
@@ -109,9 +109,9 @@ def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_each_count_goes_to_its_topic_and_agent() -> None:
-    """The deltas (messages with counts) that the ledger stores in one transaction may name
-    different topics, and a later delta may name an agent that the bucket did not have before. Each
-    count is added to its own topic and agent."""
+    """The ledger adds each count to the tally of the count's own topic and agent. This is true even
+    if the deltas (messages with counts) of one transaction name different topics, or if a delta
+    names an agent that the bucket did not have before."""
     other = replace(LOGS, topic="other", topic_id="9")
     counts = [
         (Count(other, 7, 0, 9, 1, 1, 1),),
@@ -159,9 +159,9 @@ def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If agents seal another set of topics each time, the ledger stores only a bounded number of
-    sets. The first and the newest seal of each topic are still the same as in a ledger without this
-    bound."""
+    """If each seal of an agent names another set of topics, the ledger stores only a bounded number
+    of sets. The first and the newest seal of each topic are still the same as in a ledger without
+    this bound."""
     topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
     said = []
     for number in range(1, 30):

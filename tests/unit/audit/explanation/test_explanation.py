@@ -73,8 +73,8 @@ UNITS = "systemctl start skidway-audit-count@"
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages about a good bucket, and the explanation that must follow. drop: the
-    indexes of the good messages that are left out (0: the agent's counts; 1 to 3: the counts of
+    """A change to the messages about a complete bucket, and the explanation that must follow. drop:
+    the indexes of the messages that are left out (0: the agent's counts; 1 to 3: the counts of
     broker, mirror and hdfs; 4: the seal)."""
 
     cause: Cause
@@ -137,8 +137,8 @@ def rejected(lines: int) -> list[Message]:
 
 
 def reread() -> list[Message]:
-    """The messages of a second agent on the same host. The second agent announced (found) a file
-    that the first agent had announced too, and counted lines of the bucket."""
+    """The messages of a second agent on the same host. It announced a file that the first agent had
+    announced, too, and counted lines of the file in the bucket."""
     again = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
     files = [
         Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS),
@@ -257,8 +257,8 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
-    """For each cause that a bucket can have, the explanation names the cause, the host that is to
-    blame, the command to run next, and the host on which to run it."""
+    """For each cause that a bucket can have, the explanation names the cause, the host on which the
+    problem lies, the command to run next, and the host on which to run it."""
     found = case.explanation()
     assert found.host == case.host or found.command.host == case.host
     assert found.command.line.startswith(case.command), found
@@ -269,7 +269,8 @@ def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
 
 
 def parsed(line: str) -> argparse.Namespace | None:
-    """The arguments of a command, as its program reads them; None for other programs."""
+    """Returns the arguments of a printed command, parsed as `skidway` parses them; None if the line
+    runs another program."""
     words = shlex.split(line)
     if words[0] != "skidway" or words[1].startswith("-"):
         return None
@@ -281,8 +282,9 @@ def parsed(line: str) -> argparse.Namespace | None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case) -> None:
-    """The programs understand each command. Commands of the audit on its own host have the options
-    by which this command found the settings and the evidence."""
+    """The programs accept each command that an explanation prints. If the command is to be run on
+    the same host, it has the same options for settings and evidence as the command that prints the
+    explanation."""
     found = case.explanation()
     for command in filter(None, (found.command, found.accept)):
         args = parsed(command.line)
@@ -291,8 +293,9 @@ def test_commands_run_as_they_are_printed(case: Case) -> None:
 
 
 def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
-    """A command on another host never names a loopback address, which would be that host's own. The
-    comparison of samples names the brokers of the source, and the registry, if they are known."""
+    """A command for another host never names a loopback address, because there it would mean the
+    other host itself. The command that compares samples names the brokers of the source cluster,
+    and the registry, if they are known."""
     near = replace(
         ACCESS, brokers="127.0.0.1:9093,localhost:9094", clusters={"dc1": "[::1]:9092"},
         registry="http://127.0.0.1:8081,https://r2:8081",
@@ -347,7 +350,7 @@ def test_every_cause_is_explained() -> None:
 
 def test_every_finding_names_a_cause() -> None:
     """A finding is a reason in a verdict. Wherever the code that judges buckets makes a finding, it
-    gives the finding one of the causes, or the cause of another finding."""
+    states one of the causes, or copies the cause of another finding."""
     folder = Path(judgement.__file__).parent
     made = [
         (path.name, ast.unparse(call.args[2]))
@@ -371,10 +374,10 @@ def test_where_a_loss_lies() -> None:
 
 @promise("6 content")
 def test_where_content_differs() -> None:
-    """If a row has other content than its line, the line's bucket is incomplete, even if all counts
-    agree. Other buckets are not affected. The explanation names host, file, bytes, offset and row.
-    If a newer comparison of the same day and output finds no difference, this cause is no longer
-    given."""
+    """If the content of a row differs from its line, the line's bucket is incomplete, even if all
+    counts agree. Other buckets are not affected. The explanation names host, file, bytes, offset
+    and row. If a newer comparison of the same day and output finds no difference, this cause is no
+    longer given."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
     assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
@@ -412,8 +415,8 @@ def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
 
 def test_where_records_lie_that_no_load_has_reached() -> None:
     """If a tier has not counted some records yet, because its counter or the loader is behind, the
-    explanation names the partitions, and the offsets from the tier's own end to the last offset
-    that any tier has counted."""
+    explanation names the partitions and offsets of these records: from the end of what the tier has
+    counted to the last offset that any tier has counted."""
     [case] = [x for x in CASES if x.cause is Cause.LOAD_NOT_RUN]
     assert case.explanation().offsets == (OffsetRange(0, 6, 10),)
 
@@ -436,8 +439,9 @@ def test_what_is_accepted_is_not_explained() -> None:
 
 
 def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
-    """If other tiers have more records of a silent agent than the agent has counted, the cause is
-    the silent host, because the agent's newest counts are missing."""
+    """If other tiers have more records of a silent agent than the agent has counted, the
+    explanation names the silent host as the cause, and not doubled records, because the agent's
+    newest counts are missing."""
     messages = [seal(AGENT, 1, START, 0), *good()[1:4], *FRESH]
     evidence = Fold(messages).evidence()
     [verdict] = [x for x in verdicts(evidence, POLICY, SILENT) if x.bucket == START]
@@ -447,7 +451,7 @@ def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
 
 def test_a_killed_agent_is_named_as_soon_as_it_is_silent() -> None:
     """As soon as no message of an agent has come for `silence.ms` (three minutes by default), the
-    cause is the silent host, although the bucket is still open."""
+    explanation names the silent host as the cause, although the bucket is still open."""
     assert Policy().silence_ms == 180_000
     heard = [Heartbeat(x, 1, DUE + 60_000) for x in (BROKER, MIRROR, HDFS)]
     messages = [*good()[:4], seal(AGENT, 2, END, 1), *heard]

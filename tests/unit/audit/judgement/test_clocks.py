@@ -96,8 +96,8 @@ class Site:
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
         """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
-        In each half minute every sender in `ahead` sends a message, with its clock ahead by the
-        given milliseconds, and the collector receives the message at once."""
+        In each half minute, every sender in `ahead` sends a message, which the collector receives
+        at once. ahead: by how many ms each sender's clock is ahead of ours."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -165,8 +165,8 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """After a clock was corrected, the audit reports the clock only until the current window of
-    measurement is over."""
+    """After a clock was corrected, the audit continues to report it only until the current window
+    of measurement (a span of time) is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -182,8 +182,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. Of all lags in
-    a window of time, the smallest is used, because messages may wait on their way. When somebody
-    sets a sender's clock, a new window begins."""
+    a window of time, the smallest is used, because messages may wait on their way. When a sender's
+    clock is set, a new window begins for this sender."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -209,8 +209,8 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
-    """A single late batch, even as the first of its window, does not make the audit report a slow
-    clock. Only a lasting lag does."""
+    """A single late batch, even as the first of a window of measurement, does not make the audit
+    report a slow clock. Only a lag that lasts does."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -234,7 +234,7 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """If a collector continues to read after a pause of a day, it does not report a slow clock
+    """If a collector did not read for a day and then continues, it does not report a slow clock
     because of the old messages."""
     site = Site()
     site.live(GOOD)
@@ -250,8 +250,8 @@ def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() 
 
 @promise("clocks measured")
 def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> None:
-    """A collector that fills a new store from old topics reports no wrong clock, not even one that
-    was wrong when the old messages were sent."""
+    """A collector that fills a new store from old messages reports no clock as wrong, not even one
+    that was wrong when the messages were sent."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     site.pass_on(86_400)
@@ -287,8 +287,8 @@ def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
 
 
 def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
-    """If the clock of a command's host is behind, the recent messages of all senders seem to come
-    from the future. The command then reports its own clock."""
+    """If the clock of the host on which a command runs is behind, the recent messages of all
+    senders seem to come from the future. The command then reports this clock."""
     site = Site()
     site.live(GOOD)
     found = Ledger()
@@ -298,8 +298,8 @@ def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
 
 
 def test_a_command_names_the_one_sender_that_is_ahead() -> None:
-    """If one sender's clock is ahead, a command reports this sender and not its own clock. By the
-    command's clock, the messages of the other senders arrived a moment ago."""
+    """If only one sender's messages seem to come from the future, a command reports the clock of
+    this sender and not its own clock."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     found = Ledger()
@@ -334,10 +334,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
-    "silent". The word is the same in the list of hosts, in the output of `skidway audit wait`, in
-    the report and on the page. The host still counts as missed (as a host that does not report in
-    time), because its seals are old. When no messages of the host arrive any more, the audit calls
-    it silent."""
+    "silent". The list of hosts, the output of `skidway audit wait`, the report and the page all use
+    this word. The host still counts as missed (a host that does not report in time), because its
+    seals are old. When its messages no longer arrive, the audit calls it silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -458,10 +457,10 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An agent may continue with an older copy of its state while its clock is an hour behind. Its
-    buckets are then unknown up to the time at which the new epoch's first seal arrived. If a new
-    store is filled later from the topics, only the time in the seal is known, and the audit uses
-    this time."""
+    """In this test, an agent continues in a new epoch with an older copy of its state, while its
+    clock is an hour behind. Its buckets are unknown up to the time at which the new epoch's first
+    seal arrived. If a new store is filled later from the topics, this time is not known, and the
+    audit uses the time in the seal."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -504,7 +503,7 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 def test_clocks_gone_mad_harm_nobody() -> None:
     """The time in a message may be any 64-bit number. If the number is not a plausible time, the
-    audit reports the sender's clock, and nothing fails."""
+    audit reports the sender's clock as wrong, and does not fail."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])
@@ -521,8 +520,8 @@ def _mad(moment: int) -> Heard:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """A function that runs `skidway audit <verb>` on a store of complete buckets. The command's
-    clock is `ahead_ms` ahead of the collector's clock."""
+    """Returns a function that runs `skidway audit <verb>` with a store of complete buckets. The
+    command's clock is `ahead_ms` ahead of the clock by which the collector filled the store."""
     site = Site(Ledger(tmp_path / DATABASE))
     site.live(dict.fromkeys([agent(2), BROKER], 0))
     bucket = NOW - NOW % 60_000

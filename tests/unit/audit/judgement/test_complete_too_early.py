@@ -1,6 +1,6 @@
-"""The audit never calls a topic complete before all of its records are loaded. The order in which
-agents, counters and loads do their work does not matter, and the collector may have read only a
-part of the messages."""
+"""Tests that the audit never calls a topic complete before all of its records are loaded. The order
+in which agents, counters and loads do their work does not matter, and the collector may have read
+only a part of the messages."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ ACTIONS = ("line 0", "line 1", "line stock", "send 0", "send 1", "seal 0", "seal
 CLOSING = ("send 0", "send 1", "count", "load", "seal 0", "seal 1", "beat")
 
 Line = tuple[int, int]
-"""A line, as a pair: its agent (STOCK if its record has no origin), and the start of its bucket."""
+"""A line, as a pair: its agent (STOCK for a line of the standard Kafka producer, whose records have
+no origin), and the start of its bucket."""
 
 
 @dataclass
 class Site:
-    """Two hosts, a stock producer, a counter and a loader. The test chooses the order of their
-    actions.
+    """Two hosts, a standard Kafka producer (whose records have no origin), a counter and a loader.
+    The test chooses the order of their actions.
 
     - lines: all lines that were ever written.
     - unsent: for each agent, the lines in its files that it has not sent yet.
@@ -144,7 +145,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
 
 
 def test_such_a_site_is_complete_in_the_end() -> None:
-    """When all programs of the site have done their work, the audit calls the topic complete."""
+    """Once every line is sent, counted and loaded, the audit calls the topic complete."""
     site = Site()
     for action in ("line 0", "line 1", "line stock", *CLOSING, *["step"] * 12, *CLOSING):
         site.do(action)

@@ -56,9 +56,9 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """The messages about a bucket of which every tier counted the same records, and about two empty
-    buckets before this bucket. The agent has sealed all three buckets, and a later message of the
-    broker's counter has arrived."""
+    """Messages about three successive buckets. The first two are empty; every tier counted the same
+    records of the third. The agent has sealed all three buckets, and a message of the broker's
+    counter has arrived after their end."""
     return [*good(), HEARD]
 
 
@@ -171,8 +171,8 @@ def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> No
 
 
 def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
-    """The audit judges a bucket that is only partly in the requested span as a whole, because the
-    audit cannot tell which of the bucket's records are in the span."""
+    """If only a part of a bucket is in the requested span, the audit judges the whole bucket,
+    because it cannot tell which of the bucket's records are in the span."""
     short = [x for x in day() if x != day()[3]]
     for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
         [found] = asked(short, about=question(since, until))
@@ -203,8 +203,9 @@ def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
 
 
 def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
-    """If no counter ever reported the topic, a message of a counter of the topic's cluster must
-    have arrived after the span. Only then does the audit know that the topic is empty."""
+    """If no counter ever reported the topic, the topic is complete only when a message of a counter
+    of the topic's cluster has arrived after the end of the requested span. Only this message proves
+    that the topic has no records."""
     sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
     abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
     for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):
@@ -216,9 +217,10 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 
 
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
-    """A topic without agents is complete, including its empty buckets, when a message of its
-    counter has arrived after the span. If the counter reported a gap (offsets that it could not
-    read), the empty buckets are in doubt, too, because the missing records may belong to them."""
+    """A topic to which no agent sends is complete, including its empty buckets, when a message of
+    its counter has arrived after the end of the requested span. If the counter reported a gap
+    (offsets that it could not read), the empty buckets are in doubt, too, because the missing
+    records may belong to them."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -240,8 +242,8 @@ def test_nobody_waits_for_hosts_that_are_retired() -> None:
 
 
 def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
-    """If a cluster is retired, the audit does not expect messages of this cluster. It is enough
-    that a recent message of any sender has arrived."""
+    """If the topic's cluster is retired, the audit expects no message of the cluster's counter. It
+    is enough that a message of any sender has arrived after the end of the requested span."""
     later = DUE + 100_001
     policy = replace(POLICY, retired_places=("cluster dc1",))
     messages = [*day(), Heartbeat(HDFS, 1, later)]
@@ -250,8 +252,8 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 
 def test_topics_of_rejects_are_asked_too() -> None:
-    """The answer about a topic includes the topic of its rejected lines. If the audit knows only
-    the topic of the rejected lines, the requested topic counts as unknown."""
+    """The answer about a topic includes its topic of rejects. If the audit has counts only of the
+    topic of rejects, it answers that it does not know the requested topic."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -292,8 +294,8 @@ def test_messages_of_a_newer_version_keep_every_topic_from_being_complete() -> N
 
 
 def accept(messages: list[Message], *buckets: int) -> list[Message]:
-    """The messages, followed by acceptances of everything that keeps these buckets from being
-    complete."""
+    """Returns the messages, followed by acceptances of everything that keeps the given buckets from
+    being complete."""
     judged = verdicts(Fold(messages).evidence(), POLICY, NOW)
     chosen = [x for x in judged if x.bucket in buckets]
     signed = Signature(NOW, "ada", "ticket 1")
@@ -313,9 +315,9 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
-    """If a loss affects buckets without counts, reports list only the bucket at the end of the
-    loss. A person who accepts the loss in this bucket also accepts it in the empty buckets before
-    it, but not in other buckets that reports list."""
+    """If a loss affects a series of buckets without counts, reports list only the last of them. A
+    person who accepts the loss in this bucket also accepts it in the empty buckets before it, but
+    not in other buckets that reports list."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3
@@ -353,7 +355,7 @@ def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones
     ("since", "words"), [(END, "earlier than --until"), (END - 10_081 * SIZE, "10,080 buckets")]
 )
 def test_spans_that_make_no_sense_are_refused(since: int, words: str) -> None:
-    """The audit refuses a question about a span that is empty, or that has more buckets than a week
-    has minutes. The error is one sentence."""
+    """The audit refuses a question about a span that is empty, or that has more than 10,080 buckets
+    (the minutes of a week). The error is one sentence."""
     with pytest.raises(UsageError, match=words):
         asked(day(), about=question(since))

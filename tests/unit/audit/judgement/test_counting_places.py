@@ -36,9 +36,9 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
 
 @promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
-    """If the loader goes back to a lower epoch of an output, the bucket is unknown. Usually the
-    counts of the higher epoch replace those of the lower epoch. But if the lower epoch was used
-    again after the higher one, perhaps only its counts are valid."""
+    """Usually the counts of a loader's higher epoch replace those of a lower epoch. But if the
+    loader goes back to a lower epoch of an output, perhaps only the counts of the lower epoch are
+    valid. So the bucket is unknown."""
     higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE

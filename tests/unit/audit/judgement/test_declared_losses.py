@@ -1,5 +1,5 @@
-"""A loss that an agent declared stays a loss, whichever hosts the audit expects to report. It
-affects every bucket to which the lost lines may belong."""
+"""Tests losses that agents declare. A loss affects every bucket to which the lost lines may belong,
+whichever hosts the audit expects to report."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
 def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
-    """Before an agent sends a seal, it looks at the ends of its files. A loss also affects the
-    buckets in which the agent counted lines between this look and the seal. Lines that were
-    delivered or lost between the look and the seal may have been written after the look."""
+    """Before an agent sends a seal, it notes where its files end. The seal says nothing about lines
+    that were written after this moment. So a later loss also affects the buckets in which the agent
+    counted lines between this moment and the seal."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -176,9 +176,9 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
-    """If a loss concerns an agent from which no message ever arrived, the loss reaches back by the
-    audit's own lateness (the longest delay with which a line may come). The audit does not know the
-    lateness setting of this agent."""
+    """A message may declare a loss of another agent, from which no message ever arrived. Then the
+    audit does not know the lateness setting of this agent (how late a line may come), and uses its
+    own setting to decide how far back the loss reaches."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -203,8 +203,8 @@ def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
 
 
 def test_where_agents_are_not_asked_their_losses_are_not() -> None:
-    """If the audit is configured without the agent tier, it ignores the losses that agents
-    declare."""
+    """If the agent tier is not among the audit's configured tiers, the audit ignores the losses
+    that agents declare."""
     policy = replace(POLICY, tiers=(Tier.BROKER,))
     said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
     assert _judged(said, policy).status is Status.COMPLETE
@@ -214,8 +214,9 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If the agent of an expected host is retired by the agent's id, the audit expects another
-    agent on this host. Until another agent reports, no program has read the host's logs."""
+    """If a person retires an agent by its id, but not its host, the audit expects another agent on
+    this host. Until another agent reports, buckets are not complete, because nobody reads the
+    host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),

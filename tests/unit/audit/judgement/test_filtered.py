@@ -33,7 +33,7 @@ def with_filtered(counted: Count, *filtered: Filtered) -> Count:
 
 
 def some(*filtered: Filtered) -> list[Message]:
-    """The messages of a good bucket, in which the agent left out records."""
+    """The messages about a complete bucket, from which rules of the agent left out records."""
     first, *others = good()
     assert isinstance(first, Delta)
     counts = tuple(with_filtered(x, *filtered) for x in first.counts)
@@ -45,10 +45,9 @@ def ledger(messages: list[Message]) -> Ledger:
 
 
 def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
-    """A delta (a message with counts) with filtered records is decoded as it was encoded. In a
-    delta, a bucket has only one entry for both its counts and its filtered records. Each delta also
-    names the previous delta of the bucket (a chain). So a missing delta is noticed as a break in
-    the chain, both for the counts and for the filtered records."""
+    """A delta (a message with counts) has one entry for a bucket's counts and its filtered records
+    together. Each entry names the bucket's previous delta, so a missing delta is noticed for both.
+    Decoding an encoded delta gives the same values."""
     counts = Counts(SIZE)
     counts.put((LOGS, 7, START), Sums(5, 50, 99))
     counts.put((LOGS, 7, START), Sums(filtered=(HEALTH,)))
@@ -63,8 +62,8 @@ def test_what_was_left_out_is_told_with_the_count_of_its_bucket() -> None:
 def test_sums_by_rule_add_up_in_any_order(
     one: tuple[Filtered, ...], two: tuple[Filtered, ...], three: tuple[Filtered, ...]
 ) -> None:
-    """The sums by rule depend neither on the order in which parts are added, nor on how the parts
-    are grouped."""
+    """The sums of filtered records by rule do not depend on the order in which counts are added,
+    nor on how they are grouped."""
     joined_twice = joined_by_rule(joined_by_rule(one, two), three)
     assert joined_twice == joined_by_rule(one, joined_by_rule(three, two))
     for rule in "abc":
@@ -88,8 +87,8 @@ def test_the_ledger_keeps_what_was_left_out_once() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_with_filtered_records_is_complete() -> None:
-    """Filtered records need not arrive anywhere: only the counts of the other records must be
-    equal. Reports show filtered records by rule beside every verdict."""
+    """A bucket with filtered records is complete if the tiers have equal counts of its other
+    records. Reports show filtered records by rule beside every verdict."""
     evidence = ledger(some(DEBUG, HEALTH)).evidence()
     found = judged(evidence, POLICY, NOW)
     (topic,) = found.topics
@@ -106,8 +105,8 @@ def test_a_bucket_with_filtered_records_is_complete() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_of_which_nothing_is_left_is_complete() -> None:
-    """If rules left out all records of a bucket, no tier has to report the topic. If one tier
-    counted a record, the bucket is not complete."""
+    """If rules left out all records of a bucket, it is complete although no other tier reports it.
+    If another tier counted a record of it, it is not complete."""
     empty = with_filtered(replace(count(0), checksum=0), DEBUG)
     messages: list[Message] = [delta(AGENT, 1, empty), seal(AGENT, 2, DUE, 1)]
     (verdict,) = verdicts(ledger(messages).evidence(), POLICY, NOW)

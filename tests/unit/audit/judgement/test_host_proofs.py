@@ -1,6 +1,6 @@
 """Tests when a host is proven healthy since a given time, and which reasons the audit gives if it
-is not proven. `skidway audit wait` waits for these proofs, so that an upgrade continues only when
-its hosts are proven."""
+is not proven. `skidway audit wait` waits for these proofs, so that an upgrade of many hosts
+continues only when the upgraded hosts are proven."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """The messages about five lines of the host app1. The agent's seal is for a time after the end
-    of the lines' bucket, and the broker's counter has counted the lines."""
+    """The messages that prove the host app1. Its agent has counted five lines, and sealed a time
+    after the end of the lines' bucket, and the broker's counter has counted the lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -98,10 +98,9 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven since a given time if the bucket with this time is sealed and counted. That
-    means that the host's agent sent a seal for a time after the bucket's end, and that all tiers
-    have the same counts. A seal for a few seconds after the bucket's end is enough, because the
-    proof does not wait for late lines."""
+    """A host is proven since a given time if its agent has sent a seal for a time after the end of
+    the bucket with this time, and all tiers have counted the same records of the host. A seal for a
+    few seconds after the bucket's end is enough, because the proof does not wait for late lines."""
     assert reasons(good()) == ""
 
 
@@ -113,7 +112,8 @@ def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the good messages, and the reason for which the host is then not proven."""
+    """A change to the messages of a proven host, and the reason for which the host is then not
+    proven."""
 
     name: str
     reason: str
@@ -226,9 +226,9 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
-    """It is a usage error to wait for a host that is not in the roster and that never sent a
-    message. If a host is in the roster and never sent a message, this is no mistake: the host is
-    not proven, and the reason says that no agent of it was ever heard."""
+    """It is a usage error to wait for a host that is not in the roster and never sent a message. It
+    is no error to wait for a host of the roster that never sent a message: this host is not proven,
+    and the reason says that no agent of it was ever heard."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -261,8 +261,9 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """If a host's clock was ahead and was set back, and the agent's state was lost, the seals of
-    the old agent prove nothing about the new agent's lines."""
+    """A host lost its agent's state while its clock was ahead, and the clock was set back later.
+    The seals of the old agent, which have later times, prove nothing about the lines of the new
+    agent."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""
@@ -334,9 +335,10 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """If a host is proven since a given time, its newest agent has sealed each topic for a time
-    after the end of the bucket with the given time. In each later bucket that is due, the host's
-    part is complete, or only a seal for a time after the bucket's end is missing."""
+    """Whatever the messages are: if a host is proven since a given time, its newest agent has
+    sealed each topic for a time after the end of the bucket with the given time. In each later
+    bucket that is due, the host's part is complete, or it lacks nothing but a seal for a time after
+    the bucket's end."""
     entries = (
         []
         if topics is None

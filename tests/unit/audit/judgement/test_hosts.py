@@ -46,7 +46,7 @@ def agents(state: HostState) -> list[int]:
 
 
 def test_a_host_that_reports() -> None:
-    """The state of a host has its cluster, agent and topics. It also has the time up to which all
+    """The state of a host names its cluster, its agent and its topics, and the time up to which all
     these topics are sealed."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
@@ -60,7 +60,7 @@ def test_a_host_that_reports() -> None:
 
 def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
     """A host's state includes a topic that the agent could never seal, because it could not read
-    one of the topic's files. The whole host then counts as not sealed."""
+    one of the topic's files. The host as a whole then counts as not sealed."""
     said = [seal(APP1, 1, NGINX), seal(APP1, 2, AUTH, until=NEVER_SEALED)]
     [found] = states([*said])
     assert found.topics == {"auth": None, "nginx": NOW}
@@ -90,8 +90,8 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """If the roster has retired a host, or if the settings have retired it by its name or by its
-    agent's id, the host counts as retired and not as missed."""
+    """If the roster file names a host as retired, or if the settings name the host or its agent's
+    id as retired, the host counts as retired and not as missed."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),
@@ -102,7 +102,7 @@ def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
 
 
 def test_a_host_that_comes_back_is_expected_again() -> None:
-    """If the roster no longer retires a host, the audit expects the host again."""
+    """If the roster file no longer names a host as retired, the audit expects the host again."""
     old = [seal(APP1, 1, NGINX, time=1)]
     assert states([*old], expected("app1"))[0].is_missed
 
@@ -118,8 +118,8 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """After a host was installed again, its state is that of its new agent. The seals of the old
-    agent do not matter."""
+    """After a host was installed again, its state is that of its new agent. The old agent's seals
+    no longer count."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
@@ -154,8 +154,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
     """The audit requires seals of an agent until this agent is silent both by the audit's clock and
-    by the agents' clocks. If only the agents' clocks counted, one agent whose clock is far ahead
-    would make every other agent look silent."""
+    by the clocks of the host's agents. If only the agents' clocks counted, an agent whose clock is
+    far ahead would make the host's other agents look silent."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -176,8 +176,8 @@ def test_a_host_of_two_clusters_is_two() -> None:
 
 
 def test_a_topic_that_the_roster_names_and_no_agent_seals() -> None:
-    """If the roster lists a topic for a host and no agent seals this topic, the host does not count
-    as sealed."""
+    """If the roster lists a topic for a host, and the host's agent does not seal this topic, the
+    host does not count as sealed."""
     [found] = states([seal(APP1, 1, NGINX)], expected("app1", "dc1", "nginx", "auth"))
     assert found.topics == {"nginx": NOW, "auth": None}
     assert found.sealed_until is None

@@ -1,4 +1,4 @@
-"""The roster is the list of the hosts that must report. The audit refuses a roster file with
+"""Tests the roster, the list of the hosts that must report. The audit refuses a roster file with
 mistakes, adds the hosts of the settings to those of the file, and reads the file again when it
 changes."""
 
@@ -47,8 +47,8 @@ def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
 
 
 def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
-    """If the file retires a host in one cluster, the host is retired only there. A host of the same
-    name in another cluster is another host."""
+    """If the roster file names a host as retired in one cluster, the host is retired only there. A
+    host of the same name in another cluster is another host."""
     roster = Roster([*read_file(written(tmp_path)), RosterEntry("app7", "dc2")])
     assert roster.is_retired("dc1", "app7")
     assert not roster.is_retired("dc2", "app7")
@@ -89,8 +89,8 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
-    """The hosts in the settings are added to the file's hosts in every cluster. A host is retired
-    if the settings or the file retire it."""
+    """The hosts that the settings list are expected in every cluster, in addition to the hosts of
+    the roster file. A host is retired if the settings or the file name it as retired."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -105,8 +105,8 @@ def test_settings_and_file_add_up(tmp_path: Path) -> None:
 
 
 def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
-    """In `roster: {file: ..., nginx: ...}`, the key `file` gives the roster file, and `nginx` is a
-    topic."""
+    """In the setting `roster: {file: ..., nginx: ...}`, the key `file` names the roster file, and
+    every other key (here `nginx`) is a topic with its hosts."""
     config = tmp_path / "audit.yml"
     config.write_text("bootstrap.servers: a:1\nroster:\n  file: /r.yml\n  nginx: app1\n")
     loaded = settings.load(AuditSettings, config)
@@ -128,8 +128,8 @@ def test_a_roster_without_a_host_that_must_report_says_nothing(
 
 
 def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
-    """If the roster lists no topics for a host, the audit expects the host in each topic of its
-    agent."""
+    """If the roster lists no topics for a host, the audit expects the host's counts and seals in
+    each topic to which the host's agent sends."""
     roster = Roster([RosterEntry("a", "dc1"), RosterEntry("b", "dc1", frozenset({"nginx"}))])
     assert roster.expects("dc1", "auth", "a")
     assert not roster.expects("dc1", "auth", "b")
@@ -167,7 +167,7 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """No program starts with a roster file that has a mistake, because a program that starts has no
-    earlier good content that it could use instead."""
+    """No program starts with a roster file that has a mistake. A running program continues with the
+    last good content, but a program that starts has none."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())

@@ -1,4 +1,4 @@
-"""The states of the programs that send counts: good, silent, late or retired."""
+"""Tests the states of the programs that send counts: good, silent, late or retired."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_a_loader_is_not_silent_between_its_loads() -> None:
 
 @pytest.mark.parametrize(("hours", "late"), [(34, False), (35, True)])
 def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, late: bool) -> None:
-    """The settings tell the audit how often the loader runs. An output is late if its newest load,
-    of whichever topic, is older than this schedule allows. One topic without a recent load does not
-    make the output late, because the loader does not load a topic that has no new records."""
+    """A setting of the audit says how often the loader runs. An output is late if its newest load,
+    of whichever topic, is longer ago than this setting allows. One topic without a recent load does
+    not make the output late, because the loader does not load a topic that has no new records."""
     found = states(replace(POLICY, loads_every_ms=24 * HOUR), hours * HOUR)
     for name in ("/lake/dc1.logs", "/lake/dc1.quiet"):
         assert found[name].words.startswith("late: ") is late
@@ -52,8 +52,8 @@ def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, la
 
 
 def test_what_is_retired_is_called_so_and_is_neither_silent_nor_late() -> None:
-    """A place is a counter or an output. If the settings retire a place by the name that reports
-    print, the audit calls it retired, and never silent or late."""
+    """If the settings name a counter or an output as retired, by the name that reports print, the
+    audit calls it retired, and never silent or late."""
     policy = replace(POLICY, loads_every_ms=HOUR, retired_places=("hdfs /lake", "broker dc1"))
     assert {(x.words, x.status) for x in states(policy, 99 * HOUR).values()} == {
         ("retired", "none")

@@ -1,5 +1,4 @@
-"""The standing is the audit's summary of the verdicts on all buckets, of old buckets and of new
-ones."""
+"""Tests the standing: the audit's summary of the verdicts on all buckets, old and new ones."""
 
 from __future__ import annotations
 
@@ -73,9 +72,8 @@ def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
 
 
 def test_no_topic_vanishes() -> None:
-    """The standing (the summary of the verdicts on all buckets) lists a topic even if all its
-    buckets are older than the buckets that are shown. It does not list a topic of rejected lines if
-    there were no rejected lines."""
+    """The standing lists a topic even if all its buckets are older than the buckets that reports
+    show one by one. It lists a topic of rejects only if lines were rejected."""
     newer = [_count(LOGS, index, 5) for index in range(50, 90)]
     old = [_count(OTHER, 0, 5)]
     found = _judged(newer + old, newer)
@@ -141,7 +139,7 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount of an output found differences, the report becomes good again only when a later
+    """If a recount of an output found differences, `report` ends with status 1 until a later
     recount of this output finds no difference."""
     found = said()
 
@@ -179,9 +177,9 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
-    """Every summary lists the offsets that no counter could read, even the offsets of a topic
-    without any counts, because lost records without origin leave no other trace. A gap that two
-    counters report is counted once."""
+    """Every summary says how many offsets no counter could read, even of a topic without any
+    counts, because lost records without origin leave no other trace. A gap that two counters report
+    is counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

@@ -1,5 +1,5 @@
-"""The rules by which the audit judges a bucket. Each test gives the audit a few messages and checks
-the verdict and its reason."""
+"""Tests the rules by which the audit judges a bucket. Each test gives the audit a few messages and
+checks the verdict and its reason."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ from support.promises import promise
 
 
 def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
-    """If all tiers have equal counts for a bucket and there is a seal, the bucket is complete, and
-    the verdict has no reasons."""
+    """If all tiers have equal counts for a bucket and the agent has sealed it, the bucket is
+    complete, and the verdict has no reasons."""
     found = verdict(good())
     assert (found.status, found.reasons, found.due) == (Status.COMPLETE, (), True)
     assert found.count(Tier.HDFS) == 5
@@ -74,8 +74,8 @@ def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) 
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages about a good bucket, and the verdict and the reason that must follow
-    from it."""
+    """A change to the messages about a complete bucket, and the verdict and the reason that must
+    follow from it."""
 
     name: str
     status: Status
@@ -225,8 +225,9 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
 @promise("6 complete")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_applies_to_buckets_that_are_judged_by_columns(case: Case) -> None:
-    """The ledger has the counts of a bucket as columns, and the rules then apply to all agents at
-    once. The verdict is the same as if each agent had been judged by itself."""
+    """If the ledger returns the counts of a bucket as columns (arrays with an entry for each
+    agent), the rules are applied to all agents at once. The verdict is the same as if each agent
+    had been judged by itself."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdicts(ledger_of(map(encode, messages)).evidence(), case.policy, case.now)
     assert found == judge(messages, case.policy, case.now)
@@ -243,7 +244,7 @@ def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
 
 
 def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
-    """A bucket can also be complete if an agent sent a seal but no lines."""
+    """A bucket can be complete even if one of the agents sent a seal but no lines."""
     assert verdict([*good(), seal(SECOND, 1, DUE, 0)]).status is Status.COMPLETE
 
 
@@ -258,8 +259,8 @@ def test_an_announced_agent_is_expected_before_it_seals() -> None:
 
 
 def test_a_retired_host_is_not_waited_for() -> None:
-    """The audit does not wait for a retired host. All tiers must still have counted the lines that
-    the host sent."""
+    """The audit does not wait for a retired host. But all tiers must have counted the lines that
+    the host has sent."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages).status is Status.OPEN
     for name in ("web2", "8"):
@@ -270,8 +271,8 @@ def test_a_retired_host_is_not_waited_for() -> None:
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
     """If a host's clock was set back and its agent's state was lost, the audit waits for the new
-    agent, because this agent reads old lines again. When the new agent is silent, the audit no
-    longer waits for the new agent, because the old agent's state may have been restored."""
+    agent, because it reads old lines again. Once the new agent is silent, the audit no longer waits
+    for it, because the old agent's state may have been restored."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -312,8 +313,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
-    """The audit does not wait for a replaced agent in a bucket that begins after the new agent's
-    beginning, because the new agent reads all lines of this bucket."""
+    """If a bucket starts after the new agent began, the audit does not wait for the replaced agent,
+    because the new agent reads all lines of this bucket."""
     old = replace(SECOND, host="web1")
     first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
     messages = [seal(old, 1, START - SIZE, 0), first, *good()]
@@ -331,8 +332,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """The audit judges only the requested topics. The evidence also contains other topics that are
-    needed to judge these topics."""
+    """The audit judges only the requested topics, although the evidence also contains other topics
+    that are needed to judge them."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)

@@ -1,6 +1,6 @@
-"""The audit topic may have messages of a newer version. A program that does not know the schema of
-these messages does not ignore them: until they are read, no bucket is complete. The messages are
-read as soon as a version runs that knows the schema."""
+"""Tests messages of a newer version on the audit topic. A program that does not know their schema
+does not ignore them: until they are decoded, no bucket is complete. They are decoded as soon as a
+version runs that knows the schema."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def store(tmp_path: Path) -> Path:
 @promise("6 newer version")
 @pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
 def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
-    """While there is an unread message of a newer version, no bucket is complete, because the
-    message may declare a loss in any bucket. The verdicts of each bucket and of each agent's part
-    contain the fingerprint of the message's schema."""
+    """While there is a message of a newer version that this version cannot read, no bucket is
+    complete, because the message may declare a loss in any bucket. The verdict on each bucket, and
+    on each agent's part of it, names the fingerprint of the message's schema."""
     with pytest.raises(SchemaUnknown) as unknown:
         messages.decode(encoded(said))
     ledger = Ledger(store)
@@ -110,9 +110,9 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
-    """If a person has accepted a bucket, the acceptance does not include an unread message of a
-    newer version that arrives later. An acceptance of an agent's part of the bucket, which `skidway
-    audit wait` checks, does not include the message either."""
+    """If a person has accepted a bucket, and a message of a newer version arrives later that this
+    version cannot read, the acceptance does not cover the finding about this message. The same is
+    true for the findings on one agent's part of the bucket, which `skidway audit wait` checks."""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
@@ -132,9 +132,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a version that knows the schema runs, it reads each partition again from the lowest
-    offset at which a message with this schema may be. No message is lost, and a message that is
-    read twice counts once."""
+    """When a version that knows the schema runs, it reads each partition again from an offset
+    before which no message with this schema was left undecoded. No message is lost, and a message
+    that is read twice counts once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
@@ -145,7 +145,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
-    assert ledger.rebuilding == 2 + 9  # messages that were read have to be read again
+    assert ledger.rebuilding == 2 + 9  # the messages after that offset have to be read again
     assert not ledger.read_again()
     ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)
@@ -168,8 +168,8 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
 
 
 def test_schemas_without_end_are_counted_together(store: Path) -> None:
-    """If there are more unknown schemas than a limit allows, the store no longer counts the
-    messages of each further schema, but only the messages of all of them together. So a program
+    """The store counts the unreadable messages of each unknown schema. If there are more unknown
+    schemas than a limit allows, it counts the messages of all further ones together. So a program
     that writes to the topic cannot fill the disk with new schemas."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])

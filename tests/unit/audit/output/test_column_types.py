@@ -1,4 +1,4 @@
-"""Columns get types that Spark can read, and that stay the same when a schema changes
+"""Tests the types of columns: Spark can read them, and they stay the same when a schema changes
 compatibly."""
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -
     ],
 )
 def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: pa.DataType) -> None:
-    """Every Avro type becomes a column type that Parquet can store and plain Spark can read.
-    Otherwise Spark would refuse the whole file."""
+    """Every Avro type becomes a column type that Parquet can store and Spark can read without an
+    extension. Otherwise Spark would refuse the whole file."""
     assert type_of(avro) == arrow
 
 
 def test_in_a_directory_every_field_may_be_null() -> None:
-    """In the schema of an output directory every field may be null, at any depth, because the
-    directory's files of older schemas lack fields that came later."""
+    """In the schema of an output directory every field is nullable, at any depth, because files
+    that were written with an older schema lack later fields."""
     inner = pa.field("x", pa.int64(), nullable=False)
     struct = pa.struct([inner])
     held = pa.schema(

@@ -1,5 +1,5 @@
-"""The listing of an output on HDFS while other programs change the output. A dictionary of
-directory listings replaces the HDFS client."""
+"""Tests how an output on HDFS is listed while other programs change it. A dictionary of directory
+listings replaces the HDFS client."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Errors of the HDFS client become one sentence and an exit status. The texts of the errors are
-those of hdfs-native 0.14 and Hadoop 3.4."""
+"""Tests how errors of the HDFS client are reported: as one sentence and an exit status. The texts
+of the errors are those of hdfs-native 0.14 and Hadoop 3.4."""
 
 from __future__ import annotations
 
@@ -79,9 +79,10 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
 def test_each_failure_is_one_sentence(
     error: Exception, kind: type[SkidwayError], sentence: str
 ) -> None:
-    """If the NameNode or the DataNodes cannot do something at the moment, the exit status is that
-    of an unreachable server. If a person must change something first, the exit status is that of a
-    failed command. In both cases the message is one sentence without a Java stack trace."""
+    """If the NameNode or the DataNodes cannot serve a request at the moment, the exit status is
+    that of an unreachable server. If the request can succeed only after a person has changed
+    something, the exit status is that of a failed command. In both cases the message is one
+    sentence without a Java stack trace."""
     with pytest.raises(SkidwayError) as caught, failures("write", PATH):
         raise error
     assert type(caught.value) is kind
@@ -89,13 +90,13 @@ def test_each_failure_is_one_sentence(
 
 
 class Unclear(SkidwayError):
-    """An error after which it is unknown whether HDFS has made the requested change."""
+    """Raised if it is unknown whether HDFS has made the requested change."""
 
 
 def test_an_outcome_may_be_unclear() -> None:
-    """After most errors of a requested change, HDFS may still have made the change. Only if
-    permission was refused is it certain that no change was made. An error that already has a
-    sentence, because it is one of Skidway's own errors, stays as it is."""
+    """If a request to change something in HDFS fails, HDFS may still have made the change, except
+    when it has refused permission. Errors of the client are replaced by an error that says so. One
+    of Skidway's own errors is passed on unchanged."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

@@ -7,8 +7,8 @@ from skidway.audit.output.local import LocalOutput
 
 
 def test_a_listed_file_can_be_read_whatever_its_name(tmp_path: Path) -> None:
-    """The path in a listing can be used to measure, read and open the file, even if the file's name
-    is not UTF-8."""
+    """With the path that a listing returns, a file can be opened and read, and its size can be
+    found, even if the file's name is not UTF-8."""
     (tmp_path / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
     output = LocalOutput(str(tmp_path))
     [entry] = output.files("")

@@ -1,5 +1,6 @@
 """Tests how the recount finds out, from checkpoints and manifests, which files belong to an output.
-A checkpoint replaces older manifests, which the loader then deletes ("folding")."""
+"Checkpoint" here means a file of the loader that replaces older manifests, which the loader then
+deletes ("folding")."""
 
 from __future__ import annotations
 
@@ -105,8 +106,9 @@ def test_a_checkpoint_that_cannot_be_read_stops(folded: MemoryStore, named: Name
 
 
 def test_loads_during_the_recount_that_are_folded_already(folded: MemoryStore) -> None:
-    """If manifests were added while the recount ran and were already folded into a checkpoint, the
-    recount reports them as an error. It does not guess which files these manifests removed."""
+    """If loads add manifests while the recount runs, and a checkpoint replaces these manifests
+    before the recount reads them, the recount ends with an error. It does not guess which files
+    these manifests removed."""
     assert manifests.loads_after(folded, TOPIC, 8) == [9, 10, 11]
     with pytest.raises(ManifestUnreadable, match="recount a shorter time"):
         manifests.loads_after(folded, TOPIC, 3)

@@ -11,8 +11,8 @@ from skidway.audit.recount.manifests import ManifestUnreadable
 
 
 def test_the_load_of_an_unreadable_first_manifest_is_named(tmp_path: Path) -> None:
-    """If the first manifest of a topic cannot be read, the error names the manifest's load, even if
-    manifests of earlier loads are gone."""
+    """If the oldest manifest that is left of a topic cannot be read, the error names the manifest's
+    load."""
     manifest = {
         "format": 1, "number": 5, "producer": "p", "source": {}, "files": [], "audit": {},
         "partitions": [],

@@ -64,9 +64,9 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """Makes a committed load of one file with `count` rows (or rejects, by `kind`), and returns
-        the file's final path. If not `moved`, the file is still in staging. The tiers report that
-        they counted `said` records, by default as many as the file has."""
+        """Makes a committed load of one file with `count` rows (or rejects, as `kind` says), and
+        returns the file's final path. If `moved` is false, the file is still in staging. said: how
+        many records the tiers report; by default as many as the file has."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -90,8 +90,8 @@ class Output:
 
     def rewrite(self, *removed: str, moved: bool = True, deleted: bool = True) -> str:
         """Makes a committed load that replaces the files `removed`, all of one hour, by one file
-        with the same rows. Returns the new file's final path. If not `moved`, the new file is still
-        in staging. If not `deleted`, the replaced files are still there."""
+        with the same rows. Returns the new file's final path. If `moved` is false, the new file is
+        still in staging. If `deleted` is false, the replaced files are still there."""
         self.loads += 1
         rows = pa.concat_tables([pq.read_table(self.root / path) for path in removed])
         path = f"{Path(removed[0]).parent}/rows-{self.loads}-0.parquet"
@@ -163,8 +163,8 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The entry for a file in a manifest. `data` are the file's bytes, and `staged` is its path in
-    staging."""
+    """The entry for a file in a manifest. data: the file's bytes. staged: its path in the staging
+    directory."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -197,8 +197,9 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
 @promise("6 two ways")
 @promise("6 checksum")
 def test_rows_are_compared_with_narrow_checksums(output: Output) -> None:
-    """A recount also compares the rows with counts whose checksums the store has made narrow. It
-    finds a row of another record, although the numbers of records and bytes are equal."""
+    """A recount also compares the rows with counts whose checksums the store has made narrow (cut
+    to 24 bits). By such a checksum it still finds a row that was made from another record, although
+    the numbers of records and bytes are equal."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(map(encode, output.messages()))
@@ -245,8 +246,8 @@ def test_a_row_too_few_or_too_many_is_found(
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
     """Lines that agents have counted since the load are not a difference. If the tier hdfs has
-    counted more records than there are rows, the recount reports the bucket, whether or not the
-    agents' count equals the count of the tier hdfs."""
+    counted more records in a bucket than there are rows, the recount reports the bucket, whether or
+    not the agents have counted as many as the tier hdfs."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # the first bucket has rows, the second has none
@@ -268,13 +269,13 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""What the recount reports about the place of the file with the first ten rows: its hour, its
-agents, its partition, and the range of its offsets."""
+"""What the recount reports about the rows of the first file, which has ten rows: their hour, their
+agents, their partition, and the range of their offsets."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """If a file was replaced by another file with the same number of rows, the recount finds this,
-    because the bytes differ from the committed bytes."""
+    """If a file was replaced by another file with the same number of rows, the recount finds this
+    by the checksum of the file's bytes, which is in the manifest."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -287,8 +288,8 @@ def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
-    """The recount finds a changed byte in any column, even if the origins of the rows are
-    unchanged."""
+    """The recount finds a changed byte in any column, even in one that does not belong to the
+    origin of the rows."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))
@@ -298,8 +299,8 @@ def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
 
 
 def test_a_file_of_another_length_is_found(output: Output) -> None:
-    """The recount reports a file that is too short, with the file's length and the committed
-    length."""
+    """The recount reports a file that is too short, with its length and the length in the
+    manifest."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data[:-1])
@@ -308,8 +309,8 @@ def test_a_file_of_another_length_is_found(output: Output) -> None:
 
 
 def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
-    """The recount finds rows that the loader wrote wrongly, although the file's bytes agree with
-    the manifest."""
+    """If the loader has written wrong rows into a file and a checksum of this file into the
+    manifest, the recount still finds the rows, because it compares them with the counts."""
     path = output.load(0, 10)
     other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
     manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
@@ -376,8 +377,8 @@ def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
 def test_the_command_says_it_by_status_line_and_document(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command ends with status 0 if everything is as committed. Otherwise it ends with status 1
-    and prints a line for each faulty file."""
+    """`skidway audit recount` ends with status 0 if everything is as committed. Otherwise it ends
+    with status 1 and prints a line for each faulty file."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -399,8 +400,8 @@ def test_the_command_says_it_by_status_line_and_document(
 @promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
-    """If a file was copied, into the directory of the same hour or of another hour, the output has
-    the file's rows twice. The recount reports the copy and the original."""
+    """If somebody copied a file, into the directory of the same hour or of another hour, the output
+    has the file's rows twice. The recount reports the copy and the original."""
     path = output.load(0, 10)
     output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
     fault = the_fault(output.recount())
@@ -433,8 +434,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The recount reports a topic whose rows and manifests are gone, even if all other topics
-    agree. It also reports the topic if the topic's directory contains rows in files with names that
-    no loader gives."""
+    agree. It also reports the topic if the topic's directory still has files with rows, but with
+    names that no loader gives to files."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -467,8 +468,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
-    the topic under the output (a loader's directory) from which these counts came, even if all
+    """If a topic has no manifests, the recount learns from the audit's counts that the topic was
+    loaded, and into which output. It sends its result under the name of this output, even if all
     these counts are for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
@@ -520,7 +521,8 @@ def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
 
 
 def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
-    """A file that is in two manifests is a fault, because one of the two loads then has no rows."""
+    """A file that two manifests name is a fault, because the file can have the rows of only one of
+    the two loads."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.loads += 1
@@ -545,8 +547,7 @@ def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
 
 
 class Moving(LocalOutput):
-    """An output in which a loader changes something just before the recount lists or opens
-    files."""
+    """An output that a loader changes just before the recount lists or opens files."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root))
@@ -580,8 +581,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """A recount judges all buckets except those for which a load commits rows while the recount
-    runs. The next recount judges these buckets."""
+    """If a load commits rows of a bucket while the recount runs, the recount does not judge this
+    bucket. It judges all others, and leaves this one to the next recount."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()
@@ -598,7 +599,7 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
     """The recount looks for a committed file first at the file's final path and then in staging,
     where the file was before the loader moved it. If a loader moves the file from staging to the
-    final path between these two looks, the recount looks at the final path again and finds the
+    final path between these two steps, the recount looks at the final path again and finds the
     file."""
     path = output.load(0, 10, moved=False)
 
@@ -614,8 +615,8 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None:
-    """Rows that a load has moved into other files count once. It is not a fault that the files from
-    which the load took them are gone."""
+    """If a load has rewritten rows into new files and removed the old files, the rows count once,
+    and it is no fault that the old files are gone."""
     first, second = output.load(0, 10), output.load(10, 10)
     again = output.rewrite(first, second)
     output.load(20, 5)
@@ -637,9 +638,9 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
-    """A load can only remove files that earlier manifests added and that no earlier manifest
-    removed. If a load removes any other file, the recount reports this file and the loads that
-    removed the file. A load cannot remove a file that it adds itself."""
+    """A manifest can only remove files that earlier manifests added and that no earlier manifest
+    removed. So it cannot remove a file that it adds itself. If a manifest removes any other file,
+    the recount reports the file and the loads whose manifests removed it."""
     path = output.load(0, 10)
     again = output.rewrite(path)
     output.loads += 1
@@ -686,9 +687,9 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
-    """If a removed file is still there, but so are staged files of the load that removed it, the
-    recount reports no fault. The next load will delete the removed file. Staged files of another
-    load do not matter."""
+    """If a removed file is still there, and the load that removed it still has files in staging,
+    the recount reports no fault, because the next load will finish the removal. If only other loads
+    have files in staging, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -711,9 +712,10 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """A removed file that is still there is no fault while its load has files in staging. The
-    recount lists the staging directory first, and only then looks for the removed file. So it
-    reports no fault even if the loader finishes moving its files in between."""
+    """A removed file that is still there is no fault while the load that removed it has files in
+    staging. The recount lists the staging directory before it looks for removed files. So it
+    reports no fault if the loader moves the last staged files and deletes the removed file between
+    these two steps."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -731,7 +733,7 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
     """The recount reports a removed file that is still there even if it cannot open the file. The
-    report then contains only what the recount can read from the file's name."""
+    report then says about the file's rows only what the file's name says."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 
@@ -767,7 +769,7 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
     """If a load removes files before the recount has read them, the recount reports no fault. It
-    does not judge the hour of these files, but it judges the other hours."""
+    does not judge the counts of the hour of these files, but those of all other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
     for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row
@@ -800,7 +802,7 @@ def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> 
 
 def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
     """If somebody deleted a file by hand, the recount reports the file as gone, and compares the
-    counts of the file's hour. It does both even if loads remove other files at the same time."""
+    counts of the file's hour. It does both even if a load removes other files at the same time."""
     gone, path = output.load(0, 10), output.load(10, 10, hour=2)
     (output.root / gone).unlink()
     moving = Moving(output.root)
@@ -850,8 +852,8 @@ def test_every_bucket_that_overlaps_an_hour_is_left_with_it(
 def test_the_command_leaves_an_hour_whose_files_are_removed_meanwhile(
     output: Output, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command ends with status 0 even if a load removes or adds files while the command
-    runs."""
+    """`skidway audit recount` ends with status 0 even if a load removes or adds files while the
+    command runs."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -871,12 +873,12 @@ def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
     assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
-    assert found.faults.kept[1].place == PLACE  # the offsets come from the columns
+    assert found.faults.kept[1].place == PLACE  # the recount has read the offsets from the rows
 
 
 def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:
-    """Neither the name nor the manifest of a file of rewritten rows gives a partition or offsets,
-    because the file may have rows of several partitions."""
+    """A file of rewritten rows may have rows of several partitions. So its name and its entry in
+    the manifest give its hour, but no partition and no offsets."""
     path = output.rewrite(output.load(0, 10))
     hour = Whereabouts("1970-01-01T00")
     assert by_name(path) == hour
@@ -908,8 +910,8 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """If the manifests are gone but rows are left, the recount reports the missing manifests and
-    the file of rows as faults."""
+    """If the manifests of a topic are gone but a file of rows is left, the recount reports the
+    missing manifests and this file as faults."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
@@ -963,7 +965,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """The report on a recount of an empty directory is not good, because nothing was compared."""
+    """The result of a recount of an empty directory is not good, because nothing was compared."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
@@ -971,14 +973,15 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
-    """The URL of an output that cannot exist is refused with one sentence."""
+    """The recount refuses, with one sentence, a URL that cannot be the URL of an output."""
     with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
-    """If the caller gives a start time, the recount reads only the files of later hours. It lists
-    older files but does not read them. So a nightly recount reads the rows of one day only."""
+    """If the caller gives a start time, the recount reads only files of hours from this time on. It
+    lists older files but does not read them. So a nightly recount reads the rows of one day only.
+    """
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)
@@ -995,7 +998,7 @@ def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
 
 def test_what_was_found_comes_as_a_message(output: Output) -> None:
     """The result of a recount becomes a message for the collector. The message contains the first
-    reasons as sentences."""
+    of the differences and faults as sentences."""
     output.load(0, 100)
     [good] = recount_report.results(output.compared(), "/out", None, 5)
     assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
@@ -1013,7 +1016,7 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
     output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A nightly recount sends the collector one message for each topic. The message contains the
-    time from which rows were counted."""
+    event time from which on rows were recounted."""
     output.load(0, 100)
     output.load(100, 50, hour=2)
     store = tmp_path / "store"
@@ -1032,8 +1035,9 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files did not read any offsets, and its counts, if it has any, are
-    corrections. So its manifest does not show the offsets and agents of its files."""
+    """A load that only replaced files read no offsets, and the counts in its manifest, if any, are
+    corrections. So the recount cannot learn the offsets and agents of its files from this manifest.
+    """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}
     assert by_manifest(path, manifest) == Whereabouts("1970-01-01T00", partition=1)

@@ -1,4 +1,5 @@
-"""Tests whether a topic is complete in a span of time, according to the collector's store."""
+"""Tests how the audit finds out from the collector's store whether a topic is complete in a span of
+time."""
 
 from __future__ import annotations
 

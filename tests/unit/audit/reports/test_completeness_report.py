@@ -1,5 +1,5 @@
-"""The output of `skidway audit complete`: which hours lack records, how many records they lack, and
-why."""
+"""Tests the output of `skidway audit complete`: which hours lack records, how many records they
+lack, and why."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_a_complete_topic_is_said_with_its_tiers() -> None:
 
 def test_a_short_topic_is_said_with_hours_numbers_and_reasons() -> None:
     """For a topic that is not complete, the command prints the hours, the number of records that
-    each tier or output lacks, and for each kind of verdict the first bucket that has it. The
-    command does not print remarks, which do not keep a bucket from being complete."""
+    each tier or output lacks, and the first bucket of each kind of verdict. The command does not
+    print remarks, which do not keep a bucket from being complete."""
     counted = [delta(x, 2, count(2, agent=0, bucket=START - SIZE)) for x in (BROKER, MIRROR)]
     [only] = said([*short(), *counted, seal(AGENT, 3, START - 1, 1)])
     assert only == (

@@ -1,4 +1,4 @@
-"""Tests reports, which show verdicts to people and programs."""
+"""Tests the reports, which show verdicts as text and as JSON."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Buckets that are not due yet do not make a report bad (exit status 1 instead of 0), except
-    when the caller requires that all buckets are complete. A report without any bucket is bad."""
+    """A bucket that is not due yet does not make the report end with status 1, unless the caller
+    requires that all buckets are complete. A report without any bucket ends with status 1."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status
@@ -100,8 +100,8 @@ def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
 
 
 def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
-    """Consecutive buckets with the same verdict share a row of the table, because an old log can
-    fill a thousand buckets."""
+    """Consecutive buckets with the same verdict share a row of the table, so that the table of a
+    log with a thousand buckets stays short."""
     verdicts = [
         *(_verdict(Status.COMPLETE, bucket=number * 60_000) for number in range(1000)),
         _verdict(Status.INCOMPLETE, bucket=60_000_000),
@@ -129,8 +129,9 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """If a time is not a date of the calendar, the report shows it in milliseconds. Producers that
-    are not Skidway's agents may send any number as a time."""
+    """If a time is too large or too small for a date of the calendar, the report shows it as a
+    number of milliseconds. Producers that are not Skidway's agents may send any number as a time.
+    """
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"
 

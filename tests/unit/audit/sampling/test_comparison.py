@@ -30,9 +30,9 @@ ALL = [found(0), found(10), found(20)]
 
 @promise("6 content")
 def test_rows_are_equal_or_differ() -> None:
-    """Each row is compared with its line. If a line has two rows, this is a difference, even if
-    both rows have the right content. A row at a position at which the sample has no line is a
-    difference too, because the agent would make no record at this position."""
+    """Each row is compared with the content sum of its line. If a line has two rows, this is a
+    difference, even if both rows have the right content. A row for a position at which the sample
+    has no line is a difference, too: the agent has found no line that begins there."""
     good = compare(WANTED, ALL, [], {})
     assert (good.rows, good.equal, good.differing) == (3, 3, [])
     assert good.lines == {(7, 3, 0), (7, 3, 10), (7, 3, 20)}
@@ -65,9 +65,9 @@ def test_host_and_path_of_a_row_are_compared() -> None:
 
 @promise("6 content")
 def test_records_are_compared_if_there_is_no_row() -> None:
-    """A line without a row is compared with its record. If the load has passed the record's offset,
-    the missing row is a difference. If there is a row, only the row is compared, and the record
-    does not matter."""
+    """If a line has no row, the line's record is compared. If the topic is loaded beyond the
+    record's offset, the missing row is a difference. If there is a row, only the row is compared,
+    and the record does not matter."""
     fresh = compare(WANTED, [], [found(0), found(10, b"other"), found(20)], {})
     assert (fresh.records, fresh.equal) == (3, 2)
     assert [x.words for x in fresh.differing] == [comparison.OTHER_RECORD]
@@ -88,9 +88,9 @@ def test_records_are_compared_if_there_is_no_row() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_counted_by_its_reason(row: Found | None, reason: str) -> None:
-    """Three kinds of lines count as neither equal nor different: lines whose row cannot be turned
-    back into the record's value, lines that the loader rejected, and lines without a row or a
-    record."""
+    """Three kinds of lines count as neither equal nor different: lines whose row cannot be
+    converted back to the record's values, lines that the loader rejected, and lines for which
+    neither a row nor a record was found."""
     rows = [found(0), found(20)] + ([] if row is None else [row])
     result = compare(WANTED, rows, [], {})
     assert dict(result.uncompared) == {reason: 1}

@@ -1,4 +1,5 @@
-"""Rows of Parquet files are turned back into the Avro data of their records, for every schema."""
+"""Tests how rows of Parquet files are converted back to the datums of their records, for every
+schema."""
 
 from __future__ import annotations
 
@@ -70,9 +71,9 @@ def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
 @given(batches(flat=False))
 @PROPERTY
 def test_a_row_has_the_sum_of_its_record(made: tuple[dict[str, Any], pa.RecordBatch]) -> None:
-    """A row has the same content sum as its record, whatever the schema and the values are. The
-    values were converted to the types of columns, written to Parquet, read again and converted
-    back."""
+    """A row has the same content sum as its record, whatever the schema and the values are,
+    although the values were converted to the types of columns, written to Parquet, read again and
+    converted back."""
     schema, batch = made
     codec = Codec(json.dumps(schema))
     found = found_in(output_file(batch), codec)
@@ -151,8 +152,8 @@ def test_host_and_path_of_a_row_are_read() -> None:
 
 
 def test_what_cannot_be_turned_back_is_no_difference() -> None:
-    """If the output lacks a column of the record's schema, or has this column with another type,
-    the row is not compared, and the reason names the column."""
+    """If the file lacks the column of a field of the record's schema, or has this column with
+    another type, its rows are not compared, and the reason names the column."""
     renamed = texts("a").rename_columns(["other"])
     (found,) = found_in(output_file(renamed), CODEC)
     assert found.content is None

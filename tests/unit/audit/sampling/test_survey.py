@@ -1,5 +1,5 @@
-"""The rows and records of a site that is in memory are compared with the samples of an agent, and
-the result is reported. A sample has the content sums of some lines."""
+"""Tests how rows and records are compared with the samples of an agent, and how the result is
+reported. A sample has the content sums of some lines. The clusters and the output are simulated."""
 
 from __future__ import annotations
 
@@ -71,23 +71,22 @@ def surveyed(world: LineWorld, **options: object) -> Surveyed:
 
 
 def load(world: LineWorld, *texts: str) -> Path:
-    """Loads rows with these messages, one for each sampled line. Returns the path of the rows'
-    file."""
+    """Makes a file of rows in the output, one for each sampled line. texts: the values of the rows'
+    field `message`. Returns the file's path."""
     path = world.root / world.load(*placeholders(), offset=0)
     pq.write_table(_with_messages(path, texts), path)
     return path
 
 
 def placeholders() -> list[tuple[int, bytes]]:
-    """For each sampled line, the position of its first byte, and a text of the line's length that
-    stands for the line."""
+    """For each sampled line, the position of its first byte, and some text of the same length."""
     return [(first, b"x" * (length - 1)) for first, length in zip(FIRSTS, LENGTHS, strict=True)]
 
 
 @promise("6 content")
 def test_rows_are_compared_and_a_changed_one_is_told_from_a_wrong_record(world: LineWorld) -> None:
-    """If a row has wrong content, the result names the row and its wrong fields. It also says
-    whether the record in the log has the right content."""
+    """If a row has wrong content, the result names the row and the fields in which it differs from
+    its record. It also says whether the record in the log has the right content."""
     world.append(batch(VALUES))
     path = load(world, *TEXTS)
     found = surveyed(world)
@@ -226,10 +225,10 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 
 @promise("6 content")
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
-    """By mistake, a line may have several rows, in different files. If a run of the comparison
-    could not read all files, it may have read only one of these rows. So this row, even if it is
-    equal to the line, does not remove an earlier difference of the line. A result may count more
-    differences than it lists. The unlisted differences stay until a run has compared all lines."""
+    """By mistake, a line may have several rows, in different files. If a run could not read all
+    files, it may have read only one of these rows. So it keeps an earlier difference of the line,
+    even if this row is right. A result may count more differences than it lists. Later results
+    include the unlisted ones until a run has compared all lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], [], 1, "l1", output)
@@ -269,8 +268,8 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """If the day in a message with a comparison's result is not a possible day, the collector
-    refuses the message and continues."""
+    """If the day in a message with a comparison's result is no valid day, the collector refuses the
+    message and continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])
@@ -293,8 +292,8 @@ def _with_messages(path: Path, texts: Sequence[str]) -> pa.Table:
 
 def test_the_report_says_what_differs_and_what_was_not_compared(world: LineWorld) -> None:
     """The text and the JSON document name the differing line, its row and the row's values, and the
-    byte ranges that are gone from the host. The text also has the number of ranges about which no
-    agent sent a message. Without any sample, the report's sentence names the setting that turns
+    byte ranges that are gone from the host. The text also says of how many sampled ranges no
+    message has arrived. Without any sample, the report's sentence names the setting that turns
     samples on."""
     world.append(batch(VALUES))
     load(world, "first", "2nd", "third")

@@ -1,4 +1,4 @@
-"""Counts and seals as columns."""
+"""Tests counts and seals that a message has as columns."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SEALS = (
 
 
 def test_columns_are_the_sequence_they_were_made_of() -> None:
-    """Counts and seals in columns are equal to the values from which they were made: their number,
-    their order, each value, the records that rules left out, and the offsets of a seal."""
+    """Counts and seals in columns are equal to the values from which they were made, in their
+    number, their order and each field, including filtered records and the offsets of a seal."""
     for values, columns in ((COUNTS, CountColumns.of(COUNTS)), (SEALS, SealColumns.of(SEALS))):
         assert columns == values
         assert values == columns
@@ -50,7 +50,8 @@ def test_columns_are_the_sequence_they_were_made_of() -> None:
 
 
 def damaged(message: Message, part: str, **changes: Any) -> bytes:
-    """Encodes the message after `changes` to fields of its part `part`."""
+    """Encodes the message with changed fields. part: the field of the message that is a record.
+    changes: new values for fields of this record."""
     name, record = single_object.decode(encode(message))
     return single_object.encode(name, record | {part: record[part] | changes})
 
@@ -70,8 +71,8 @@ def damaged(message: Message, part: str, **changes: Any) -> bytes:
     ],
 )
 def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
-    """If the columns of a message do not fit together, the reader refuses the message with a
-    sentence, and continues."""
+    """If the columns of a message do not fit together, decoding raises MessageRefused, with a
+    sentence."""
     for value in (
         damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", **changes),
         damaged(Seal(SENDER, 1, 0, SEALS), "sealed", **changes),
@@ -82,8 +83,9 @@ def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("index", [3, -1])
 def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
-    """In a message with columns, filtered records, offsets and counts refer to other parts of the
-    message by an index. The reader refuses a message with an index that does not exist in it."""
+    """In a message with columns, filtered records refer to a count by its index, and counts and
+    offsets refer to a topic by its index. A message with an index to which nothing belongs is
+    refused."""
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))
@@ -97,8 +99,8 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
 
 
 def test_a_source_that_nothing_names_is_refused() -> None:
-    """The reader refuses a message that names a source topic without giving any counts of this
-    topic. Otherwise one message could add thousands of topics to the audit."""
+    """A message that names a source topic, but has no counts of this topic, is refused. Otherwise
+    one message could add thousands of topics to the audit."""
     sources = CountColumns.of(
         [*COUNTS, Count(replace(LOGS, topic="third"), 7, 0, 1, 1, 1, 1)]
     ).names

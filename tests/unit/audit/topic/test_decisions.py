@@ -1,4 +1,4 @@
-"""Decisions of people: acceptances, retirements, and revocations of both."""
+"""Tests decisions of people: acceptances, retirements, and revocations of both."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
-    """The messages about a bucket of five records. An old output has counted `old` of these
-    records, and a new output has counted `new` of these records. None means that the output counted
-    nothing. The agent declares the losses."""
+    """The messages about a bucket of five records. old, new: how many of these records an old
+    output and a new output have counted; None if an output has sent no count. losses: what the
+    agent declares lost."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -118,7 +118,8 @@ def test_what_comes_later_is_not_covered() -> None:
 
 
 def test_a_loss_of_the_same_words_is_another_one() -> None:
-    """An acceptance identifies a loss by its file and bytes, and not by the text of the reason."""
+    """An acceptance identifies a loss by its file and bytes, so it does not cover another loss
+    whose reason has the same text."""
     names = {x.name for x in bucket(said(5, None, LOSS)).agents[0].findings}
     assert names == {"LOST 3 100-200"}
 
@@ -166,9 +167,9 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """If a place (a tier of one cluster, or an output) counted nothing, an acceptance applies only
-    to the records that other places had counted when the person accepted the bucket. The acceptance
-    does not apply to records that are counted later and that this place also lacks."""
+    """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
+    the acceptance covers only the records that other places had counted at that time. It does not
+    cover records that they count later and that this place lacks, too."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -193,7 +194,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # counts of other programs do not matter
+    assert "accepted by ada" in words  # a count of another tier changes nothing
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words
@@ -216,8 +217,8 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
     """A person can accept unknown and incomplete buckets, because these buckets may never become
-    complete. For example, the host of a bucket may be gone, or the bucket's records may have
-    expired before they were loaded."""
+    complete. For example, a host with lines of the bucket may be gone, or the bucket's records may
+    have expired before they were loaded."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -242,7 +243,8 @@ def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
 
 @promise("6 telling a loss")
 def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
-    """A loss in a bucket that is not yet due is reported at once, with exit status 1."""
+    """If a loss is declared in a bucket that is not yet due, the report names the loss and ends
+    with status 1, without waiting until the bucket is due."""
     lost = standing([bucket(said(5, None, LOSS), now=NOW - SIZE - 1)])
     assert report.exit_status(lost, everything=False) == 1
     assert "1 is too young to be complete, and lost already" in report.sentence(lost)
@@ -259,8 +261,8 @@ def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     ],
 )  # fmt: skip
 def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ...]) -> None:
-    """If a retired output lacks records and a newer output has them, the bucket is not incomplete.
-    The reason shows that the output is retired."""
+    """If a retired output lacks records and a newer output has them, the bucket is complete, and
+    its verdict says that the output is retired."""
     both = said(3, 5)
     assert bucket(both).status is Status.INCOMPLETE
     found = bucket(both, replace(POLICY, retired_places=texts))
@@ -285,7 +287,7 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
     """A retirement applies only to an output with exactly the given folder names, or to the tier or
-    cluster that it names. Everything else stays active."""
+    cluster that it names. All other places stay active."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
@@ -299,8 +301,8 @@ def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
 
 
 def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> None:
-    """If all outputs of a topic are retired, the counts of the other tiers must still agree. The
-    verdict's reason names the retired output."""
+    """If all outputs of a topic are retired, a bucket is complete if the counts of the other tiers
+    agree. The verdict names the retired output."""
     found = bucket(said(3), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (
         Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)
@@ -340,8 +342,9 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """If a retired output lacks records, the bucket stays open as long as no newer output has the
-    topic. If the whole cluster or the whole tier is retired, the audit does not wait."""
+    """If a retired output lacks records, the bucket stays open until a newer output has counted
+    records of the topic. If the whole cluster or the whole tier is retired, the audit does not wait
+    for a newer output."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -395,10 +398,10 @@ def _broken(message: Delta) -> Delta:
 
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
-    """A chain of counts is broken if a count contains the number of an earlier message that is
-    missing. A broken chain of a retired place (a tier of one cluster, or an output) only adds a
-    remark to the verdict. A broken chain of an agent makes the bucket unknown, even if the agent's
-    cluster is retired."""
+    """Each count of a bucket names the previous message that counted the bucket. If that message is
+    missing, the chain is broken. A broken chain of a retired place (a tier of one cluster, or an
+    output) only adds a remark to the verdict. A broken chain of an agent makes the bucket unknown,
+    even if the agent's cluster is retired."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -414,9 +417,9 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 
 @promise("6 acceptance")
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
-    """A chain of counts is broken if a count contains the number of an earlier message that is
-    missing. If a person accepts a broken chain, the acceptance does not apply to records that are
-    counted later."""
+    """Each count of a bucket names the previous message that counted the bucket. If that message is
+    missing, the chain is broken. If a person accepts a broken chain, the acceptance does not cover
+    records that are counted later."""
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
@@ -435,8 +438,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
     """A message on the audit topic can retire a place (a tier of one cluster, or an output), as the
-    setting can. The place stays retired until the retirement is revoked. It does not matter which
-    span of time the audit judges."""
+    setting `retired.places` can. The place stays retired until the retirement is revoked. It does
+    not matter which span of time the audit judges."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
@@ -450,9 +453,8 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
     """`skidway audit retire` retires only a place that has sent counts. A place is a tier of one
-    cluster, or an output. If no place with the given name has sent counts, the error lists the
-    places that have sent counts. If the text cannot be the name of a place, the error explains the
-    form of the names of places."""
+    cluster, or an output. If the named place has sent no counts, the error lists the places that
+    have. If the argument is not in the form of a place's name, the error explains this form."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)
@@ -482,9 +484,9 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """The effect of decisions does not depend on their order or on repetitions, because decisions
-    come from several clusters. The ledger (in SQLite) and the fold (in memory) find the same
-    evidence."""
+    """The effect of decisions does not depend on the order in which they are read or on
+    repetitions, because they come from several clusters. The ledger (in SQLite) and the fold (in
+    memory) have the same evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)
@@ -516,7 +518,8 @@ def test_an_output_below_a_retired_one_counts() -> None:
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
     """In a list of retired places, a text that does not name a place (a tier of one cluster, or an
-    output) is refused. A single slash names neither an output nor the whole tier."""
+    output) is refused. A single slash, for example, is refused: it names neither an output nor all
+    outputs."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 

@@ -1,5 +1,5 @@
-"""The head of an audit message: the fields that a program can read without decoding the whole
-message."""
+"""Tests the head of an audit message: its first fields, which a program can read without decoding
+the whole message."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ def value_of(kind: str, tier: Tier, version: str = "audit.avsc") -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_head_says_what_the_whole_message_says(version: str) -> None:
-    """The head of a message consists of the fields that a program can read without decoding the
-    whole message: kind, tier, producer, epoch and number. These fields agree with those of the
-    decoded message, in each version of the schema. So the loader, which reads the heads, skips no
-    message that it needs."""
+    """The head of a message (kind, tier, producer, epoch and number) has the same values as the
+    decoded message, in each version of the schema. So the loader, which first reads the heads,
+    skips no message that it needs."""
     for kind, tier in product(MADE, Tier):
         value = value_of(kind, tier, version)
         assert sort_of(value) == (kind, tier)
@@ -57,14 +56,14 @@ def test_a_head_says_what_the_whole_message_says(version: str) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
 def test_other_values_have_no_sort(value: bytes) -> None:
-    """A value that is not a message of a tier has no head (the fields that can be read without
-    decoding the whole message). The reader then decodes the whole value to find out what it is."""
+    """For a value that is not a message of a tier, reading kind and tier from the head gives None.
+    The reader then decodes the whole value to find out what it is."""
     assert sort_of(value) is None
 
 
 def test_bytes_that_name_no_tier_have_no_sort() -> None:
-    """Any program may write to the audit topic. If a message names a tier that does not exist, the
-    reader returns no tier for this message."""
+    """Any program may write to the audit topic. If a message names a tier that does not exist,
+    reading kind and tier from its head gives None."""
     value = bytearray(value_of(DELTA, Tier.AGENT))
     value[11] = 0x7F
     assert sort_of(bytes(value)) is None

@@ -1,4 +1,4 @@
-"""Audit messages as bytes."""
+"""Tests how audit messages are encoded as bytes and decoded."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 
 @given(st.one_of(deltas, announcements))
 def test_announcements_are_found_among_other_messages(message: Message) -> None:
-    """An announcement is an agent's message that it has found a file. A reader that wants only
-    announcements gets the announcements, and gets None for every other message."""
+    """An announcement is an agent's message that it has found a file. The function that reads only
+    announcements returns them, and returns None for every other message."""
     wanted = message if isinstance(message, Announcement) else None
     assert messages.announcement_in(messages.encode(message)) == wanted
 
 
 def test_a_damaged_announcement_is_refused() -> None:
-    """A reader that wants only announcements (an agent's messages about the files that it has
-    found) ignores bytes that are not a message. An announcement whose last bytes are missing is an
-    error."""
+    """The function that reads only announcements (an agent's messages about the files that it has
+    found) returns None for bytes that are no message. It raises an error for an announcement whose
+    last bytes are missing."""
     assert messages.announcement_in(b"hello, audit") is None
     source = Source("main", "", "logs", "")
     header = messages.encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, source))[:10]

@@ -1,5 +1,5 @@
-"""Notes are messages on the audit topic that only inform people, for example about an agent's
-backlog, a topic's retention or a load. They change no verdict."""
+"""Tests notes: messages on the audit topic that only inform people, for example about an agent's
+backlog, a topic's retention or a load, and change no verdict."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ NOTE = Note(KIND, "7", "app1", "dc1", 1, 9, 1_000, body_of(Backlog((TOPIC,), 2, 
 
 
 def test_a_note_is_read_as_it_was_sent() -> None:
-    """The generic decoder and the fast decoder of audit messages both return a note as it was
-    encoded, with all topics and files in it."""
+    """Decoding an encoded note gives the same note, with all topics and files in it, whether the
+    generic decoder or the fast decoder of audit messages decodes it."""
     for decode in (messages.decode, usual_messages.decode):
         assert decode(messages.encode(NOTE)) == NOTE
     assert backlog_of(NOTE) == Backlog((TOPIC,), 2, 70)
@@ -47,9 +47,9 @@ def test_a_note_is_read_as_it_was_sent() -> None:
 
 @promise("6 newer version")
 def test_an_older_collector_takes_a_note_for_no_message() -> None:
-    """A note has no Avro schema, so a collector of a version without notes refuses the note as
-    damaged. It does not take the note for a message with an unknown schema, which would make every
-    bucket unknown."""
+    """A note has no Avro schema. So a collector of an older version, which does not know notes,
+    refuses a note as bytes that are no message. It does not treat a note as a message with an
+    unknown schema, which would make every bucket unknown."""
     with pytest.raises(single_object.MessageInvalid) as caught:
         single_object.decode(encode(NOTE))
     assert not isinstance(caught.value, single_object.UnknownFingerprint)
@@ -93,8 +93,9 @@ def test_what_a_note_does_not_tell_is_not_known() -> None:
 
 
 def test_a_note_names_what_is_lost_first_and_is_small() -> None:
-    """If an agent has a backlog in many topics, its note lists the topics whose unread bytes will
-    be lost first, and only the sums of the other topics. So the note stays small."""
+    """If an agent has a backlog in many topics, its note lists the topics that will lose bytes
+    first. Of the other topics it has only their number and the sum of their bytes. So the note
+    stays small."""
     path = "/" + "d" * 5_000 + "/file.log"
     files = tuple(FileBacklog(path, 1, 5, 6) for _ in range(9))
     many = [TopicBacklog(f"t{n:03}", n, 0, 50, 1_000 - n, files) for n in range(100)]
@@ -151,14 +152,14 @@ def test_the_ledger_keeps_the_newest_note_in_any_order() -> None:
 def test_a_retention_is_known_if_only_time_decides(
     settings: dict[str, str], ms: int | None
 ) -> None:
-    """If a topic's retention depends not only on time, but also on size, on compaction or on a
-    consumer group, nobody knows when records will expire. The note then gives no time for the
-    topic."""
+    """A topic's retention is known only if it depends on time alone. If it also depends on size, on
+    compaction or on a consumer group, nobody knows when records will expire."""
     assert known_ms(settings) == ms
 
 
 def test_retentions_are_read_as_they_were_sent() -> None:
-    """A note about retention has a bounded number of topics: those whose records expire first."""
+    """Decoding a note about retention gives the times that were encoded. It has a bounded number of
+    topics: those whose records expire first."""
     found = {Source("dc1", "cid", f"t{n}", "tid"): 1_000 + n for n in range(RETENTIONS_MAX + 3)}
     note = replace(NOTE, kind="retention", body=json.loads(json.dumps(retention_body(found))))
     assert retention_of(note) == {x: ms for x, ms in found.items() if ms < 1_000 + RETENTIONS_MAX}
@@ -173,8 +174,9 @@ def _load(number: int) -> Note:
 
 
 def test_the_newest_loads_are_kept_in_any_order() -> None:
-    """For each output and topic, the ledger keeps only the newest loads, as many as the page shows.
-    It keeps each load once, even if the loader reports the load again."""
+    """For each output and topic, the ledger keeps only the notes of the newest loads (KEPT of
+    them), in whatever order they arrive. It keeps each load once, even if the loader reports the
+    load again."""
     values = [encode(_load(number)) for number in range(1, 2 * KEPT + 3)]
     for order in (values, values[::-1], [*values, *values]):
         ledger = Ledger()
@@ -204,7 +206,8 @@ def test_a_producer_that_is_no_agent_has_no_backlog(producer: str) -> None:
 
 
 def test_old_notes_are_deleted() -> None:
-    """When the store deletes old data, it deletes old notes too, even those of unknown senders."""
+    """When the ledger deletes old data, it also deletes old notes, even those of senders from which
+    no other message came."""
     ledger = Ledger()
     newer = replace(NOTE, producer="8", time_ms=2_000)
     ledger.take([encode(NOTE), encode(newer)])

@@ -92,9 +92,9 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """If an outbox has more bytes than fit into the producer's memory, the publisher sends it in
-    parts, in order, whenever the producer has room. Otherwise a program with a long backlog could
-    never publish anything again."""
+    """If an outbox has more bytes than the producer may hold in memory, the publisher sends the
+    messages in parts, in order, whenever the producer has room. Otherwise a program with many
+    unpublished messages could never publish anything again."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
     producer = MemoryProducer(cluster)
     producer.room = 2
@@ -103,8 +103,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When the broker refuses a batch, the publisher takes back this batch and all later ones, so
-    that it loses none of them. Its next attempt sends them all in order."""
+    """If the broker refuses a batch, the publisher loses neither this batch nor those that follow.
+    Its next attempt sends them all again, in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
@@ -117,7 +117,7 @@ def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
 
 def test_entries_come_while_others_are_on_their_way() -> None:
     """If new messages are committed to the outbox while earlier messages are being sent, the next
-    poll sends the new messages."""
+    call of `poll` sends the new messages."""
     cluster, outbox = _cluster(), ListOutbox([b"a"])
     publisher = _publisher(cluster, outbox)
     publisher.poll()

@@ -1,4 +1,5 @@
-"""The fast decoder of usual audit messages agrees with the generic decoder about all bytes."""
+"""Tests that the fast decoder, for the most frequent kinds of audit messages, and the generic
+decoder give the same result for all bytes."""
 
 from __future__ import annotations
 
@@ -66,8 +67,8 @@ DELTA = Delta(SENDER, 5, 0, (Range(SOURCE, 0, 1, 2),), (Count(SOURCE, 7, 0, 9, 1
 @example(DELTA)
 @example(Heartbeat(SENDER, 5, 0))
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
-    """The fast decoder returns each message as it was encoded, whether it decodes the message
-    itself or calls the generic decoder."""
+    """Decoding an encoded message with the fast decoder gives the same message, whether the fast
+    decoder decodes it itself or calls the generic decoder."""
     assert usual_messages.decode(encode(message)) == message
 
 
@@ -90,7 +91,7 @@ def test_damaged_messages_are_the_same_to_both_decoders(
 @pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
 def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
     """Whatever single byte of a message is changed, and however many bytes at its end are missing,
-    both decoders agree."""
+    both decoders read the same message, or refuse it with the same sentence."""
     value = encode(message)
     damaged = [value[:end] for end in range(len(value))]
     damaged += [

@@ -1,5 +1,5 @@
-"""Tests the search for all lines of a host that contain a given text, in a site that is in
-memory."""
+"""Tests the search for all lines of a host that contain a given text. The clusters are in memory,
+and the output is a local directory."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def on_host(world: LineWorld, path: Path, data: bytes, position: int) -> None:
 
 
 def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
-    """For each record of the host that contains the text, the search finds the line, whatever other
-    hosts wrote, and tells for every tier whether the tier has the line."""
+    """The search finds the line of each record of the host that contains the text, and no line of
+    another host. For every tier it says whether the tier has the line."""
     world.append(batch(LINES, agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     world.load((0, LINES[0]), (16, LINES[1]), (32, LINES[2]), offset=3)
@@ -70,8 +70,8 @@ def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
 
 
 def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
-    """If a row has the text, the search finds the line even if its record has expired in every
-    cluster."""
+    """If a row contains the text, the search finds the row's line even if its record has expired in
+    every cluster."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]
@@ -119,8 +119,8 @@ def test_a_file_without_an_agents_state(world: LineWorld, tmp_path: Path) -> Non
 
 
 def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
-    """Lines of the host's file that were written before the searched span of time do not count as
-    missing, whether or not the span has later records of the file."""
+    """Lines of the host's file that were written before the searched span of time are not in the
+    result, whether or not the span has later records of the file."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     on_host(world, tmp_path / "app.log", LINES[0] + b"\n", position=16)
     assert find.find(world.site(clusters=("dc1",)), question("order 1")).count == 0
@@ -131,7 +131,8 @@ def test_lines_before_the_time_span_are_left_out(world: LineWorld, tmp_path: Pat
 
 
 def test_lines_after_the_time_span_are_left_out(world: LineWorld, tmp_path: Path) -> None:
-    """Lines of the file whose records have event times after the span are left out."""
+    """Lines of the host's file whose records have event times after the searched span are not in
+    the result."""
     world.append(batch(LINES[:1]))
     world.append(batch(LINES[1:2], first=16, time_ms=NOW_MS + HOUR_MS))
     on_host(world, tmp_path / "app.log", b"\n".join(LINES[:2]) + b"\n", position=32)
@@ -142,8 +143,8 @@ def test_lines_after_the_time_span_are_left_out(world: LineWorld, tmp_path: Path
 def test_only_files_of_the_hours_asked_for_are_opened(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The search opens only Parquet files of the hours between the two times, and reads the names
-    of the output's topics once, however many topics the host has."""
+    """The search opens only Parquet files of the hours in the searched span of time. It reads the
+    names of the output's topics once, however many topics the host has."""
     world.announce(file=5, path="/var/log/other.log", source=replace(LOGS, topic="other"))
     for hour in range(-3, 4):
         world.append(batch(LINES[:1], first=16 * hour + 48, time_ms=NOW_MS + hour * HOUR_MS))
@@ -164,7 +165,7 @@ def test_only_files_of_the_hours_asked_for_are_opened(
 
 
 def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
-    """Notes the paths with which a method of the output is called."""
+    """Replaces a method of the output by one that also appends the path of each call to `noted`."""
     original = getattr(LocalOutput, method)
 
     def call(self: LocalOutput, path: str) -> object:
@@ -175,7 +176,7 @@ def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -
 
 
 def test_records_outside_of_the_time_span_are_left_out(world: LineWorld) -> None:
-    """The search finds only records with event times in the span."""
+    """The search finds only records with event times in the searched span."""
     world.append(batch(LINES[:1], time_ms=NOW_MS - 9 * HOUR_MS))
     world.append(batch(LINES[1:2], first=16))
     world.append(batch(LINES[2:], first=32, time_ms=NOW_MS + 9 * HOUR_MS))
@@ -184,7 +185,8 @@ def test_records_outside_of_the_time_span_are_left_out(world: LineWorld) -> None
 
 
 def test_the_output_is_bounded(world: LineWorld) -> None:
-    """The result has at most `limit` lines, the newest ones, and the number of all lines."""
+    """The result has at most `limit` lines, the newest ones, and the number of all lines that were
+    found."""
     for at in range(10):
         world.append(batch([b"order"], first=at * 6, time_ms=NOW_MS + at))
     asked = question("order", limit=3)
@@ -214,8 +216,9 @@ def test_records_sent_again_are_one_line(world: LineWorld) -> None:
 
 
 def test_batches_of_other_agents_are_not_unpacked() -> None:
-    """If one batch shows that a producer belongs to another agent, the search skips the producer's
-    further batches by their headers, and does not even notice if these batches are damaged."""
+    """If one batch shows that a producer belongs to another agent, the search reads only the
+    headers of the producer's further batches. So it does not notice if the records of these batches
+    are damaged."""
     search = LogSearch([AGENT], text=b"order")
     mine, other = batch(LINES, producer_id=1), batch(LINES, agent=OTHER_AGENT, producer_id=2)
     for each, count in ((mine, 3), (other, 0), (mine, 3)):
@@ -226,8 +229,8 @@ def test_batches_of_other_agents_are_not_unpacked() -> None:
 
 
 def test_a_producer_id_belongs_to_one_topic_of_the_search() -> None:
-    """In topics from two source clusters, the same producer id may belong to two agents, because
-    each cluster assigns its own ids."""
+    """In topics that come from two source clusters, the same producer id may belong to two agents,
+    because each cluster assigns its own ids. The search does not mix up the two agents."""
     search = LogSearch([AGENT], text=b"order")
     other, mine = batch(LINES, agent=OTHER_AGENT, producer_id=1), batch(LINES, producer_id=1)
     assert search.take("dc2.logs", 0, read_header(other), memoryview(other)) == []

@@ -1,5 +1,5 @@
-"""Tests the search for one line, which tells for every tier of the site whether the tier has the
-line. The site is in memory."""
+"""Tests the search for one line, which says for every tier whether the tier has the line. The
+clusters are in memory, and the output is a local directory."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
-    """Records with event times long before their file's announcement (the message that the agent
-    has found the file) are found, although the search begins with newer records."""
+    """A record whose event time is long before the announcement of its file (the message that the
+    agent has found the file) is found, although the search begins with newer records."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)
@@ -98,8 +98,8 @@ def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_tier_does_not_have_yet(world: LineWorld) -> None:
-    """A mirror that has not copied the record, and an output into which it was not loaded, do not
-    have the line yet. The result names the first of these tiers."""
+    """For a mirror that has not copied the record yet, and for an output into which it is not
+    loaded yet, the result says "not yet". It names the first of these tiers."""
     world.append(batch(LINES), only="dc1")
     world.load((0, LINES[0]), offset=0)
     story = traced(world)
@@ -109,8 +109,9 @@ def test_a_line_that_a_tier_does_not_have_yet(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_tier_lacks(world: LineWorld) -> None:
-    """If a mirror has another record at the offset, it lacks the line. An output lacks the line if
-    the partition was loaded past the offset and the output has no row of the line."""
+    """If a mirror has another record at the offset that the line's record has in the source
+    cluster, the mirror lacks the line. An output lacks the line if the partition was loaded past
+    the offset and the output has no row of the line."""
     world.append(batch(LINES), only="dc1")
     world.append(batch([b"an impostor"] * 3, agent=OTHER_AGENT, file=9), only="offline")
     world.load((0, LINES[0]), (23, LINES[2]), (40, b"x"), offset=0)
@@ -150,8 +151,8 @@ def test_a_line_that_was_declared_lost(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
-    """If no tier has the line, nobody declared it lost, and rules of its agent left out records of
-    the topic, the result names these rules."""
+    """If no tier has a line that nobody declared lost, and rules of the line's agent have left out
+    records of the topic, the result says so and names these rules."""
     count = Count(LOGS, AGENT, NOW_MS, 60_000, 0, 0, 0, filtered=(Filtered("debug", 3, 90),))
     world.say(Delta(AGENT_SENDER, 1, NOW_MS, counts=(count,)))
     story = traced(world)
@@ -173,9 +174,9 @@ def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
 
 
 def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> None:
-    """After a rotation, a path names every file that has had this path, the newest first. If the
-    command runs on the host, a path names only the file that has this path now. A person can name
-    the other files by their file ids."""
+    """After a rotation, a path may mean every file that has had this path, so the result has a line
+    of each of them, the newest file first. If the command runs on the files' host, a path means
+    only the file that is there now. A person can name the other files by their file ids."""
     world.announce(file=4)
     world.append(batch(LINES))
     world.append(batch([b"later"], file=4))
@@ -192,8 +193,8 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
 
 
 def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
-    """If no option says how the command reaches one of the site's tiers, the state of the line in
-    this tier is unknown. The command then does not say that every tier has the line."""
+    """If no option says where the command finds one of the configured tiers, the state of the line
+    in this tier is unknown. The command then does not say that every tier has the line."""
     world.append(batch(LINES))
     site = world.site(clusters=("dc1",), tiers=("broker", "mirror", "hdfs"))
     (story,) = trace.trace_file(site, SECOND, None, None)
@@ -202,7 +203,8 @@ def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
 
 
 def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
-    """If no cluster has the record any more, the search finds its row in any hour."""
+    """If no cluster has the record any more, its event time is unknown. Then the search looks for
+    the row in all hours of the output."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]

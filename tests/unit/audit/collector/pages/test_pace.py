@@ -1,4 +1,4 @@
-"""Freshness and lag of topics."""
+"""Tests the freshness and the lag of topics, as the dashboard shows them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_freshness_is_from_the_end_of_a_bucket_to_its_first_completion() -> None
 
 
 def test_p99_is_compared_with_the_target_of_the_topic() -> None:
-    """The topic is compared with the first freshness target whose pattern matches its name. Without
-    a target, a topic is neither on target nor off target."""
+    """A topic's p99 is compared with the first freshness target whose pattern matches the topic's
+    name. If no pattern matches, the topic is neither on target nor off target."""
     done = [_done(0, 30_000)]
     for targets, kept in (
         ((), None),
@@ -67,9 +67,9 @@ def test_a_topic_without_open_buckets_has_no_lag() -> None:
 
 
 def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
-    """The lag is the age of the oldest bucket that is not complete. This bucket may be one of the
-    newest buckets, whose verdicts are in the standing (the result of the last judgement). If it is
-    older, the standing contains only its time, as the time of the oldest overdue bucket."""
+    """The lag is the age of the oldest bucket that is not complete. If this bucket is one of the
+    newest buckets, its verdict is in the standing (the result of the last judgement). If it is
+    older, the standing has only its time, in the field `oldest_overdue`."""
     late = _topic(_verdict(0), _verdict(MINUTE, Status.INCOMPLETE), _verdict(2 * MINUTE))
     assert waiting_since(late) == MINUTE
     assert _pace(late, []).lag_s == (NOW - MINUTE) / 1000
@@ -81,8 +81,8 @@ def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
 
 
 def test_the_trend_is_that_of_the_lag_at_earlier_moments() -> None:
-    """Each point of the trend is the lag at an earlier moment. This is the age, at that moment, of
-    the oldest bucket that became complete only later."""
+    """Each point of the trend is the lag at an earlier moment: the age that the oldest bucket that
+    was not yet complete had at that moment."""
     first = NOW - 3_600_000
     buckets = range(first, NOW - 2 * MINUTE, MINUTE)
     steady = _pace(_topic(_verdict(first)), [_done(x, 0) for x in buckets])

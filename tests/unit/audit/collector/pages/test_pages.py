@@ -1,5 +1,5 @@
-"""Tests what the dashboard's pages show of a prepared site. The tests look at the view models (the
-values of the pages) and at the pages as HTML and JSON."""
+"""Tests what the dashboard's pages show of prepared messages and verdicts. The tests look at the
+values of which the pages are made (view models), and at the pages as HTML and JSON."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
-    """If only the first tiers have some records, the table of risks on the first page shows the
-    number and bytes of these records, since when they wait, and which place has them. It also shows
-    the command for the first tier that lacks them."""
+    """If later tiers lack some records, the table of risks on the first page shows the number and
+    bytes of these records, since when they wait, and which place has them. It also shows a command
+    to run for the first tier that lacks them."""
     [row] = [x for x in _json(site, "/index.json")["at_risk"] if x["what"] == "dc1.orders"]
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
@@ -80,8 +80,8 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
 @in_state("silent")
 def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     """A host that has been silent for longer than `silence.ms` is in the first page's table of
-    silent hosts. The page shows its lines since its last seal (the message which says that all
-    earlier lines are counted) as at risk."""
+    silent hosts. The page shows the lines that the host wrote since its last seal (the message
+    which says that all earlier lines are counted) as at risk."""
     found = _json(site, "/index.json")
     [row] = found["silent_hosts"]
     assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
@@ -102,9 +102,9 @@ def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: li
 
 
 def test_a_host_that_does_not_vouch_is_at_risk() -> None:
-    """An agent may still send messages although it cannot deliver its lines. If the time of its
-    newest seal, before which all its lines are counted, is too old, the first page shows the host's
-    lines as at risk."""
+    """An agent may still send messages although it cannot deliver its lines. A seal says that all
+    lines before a time are counted. If the time of the agent's newest seal is too old, the first
+    page shows the host's lines as at risk."""
     site = TestClient(Site(held_up={"app5": 9}).dashboard().application())
     found = _json(site, "/index.json")
     assert found["silent_hosts"] == []
@@ -118,9 +118,10 @@ def at_risk(made: Site) -> list[Asked]:
 
 
 def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None:
-    """If an agent has reported bytes that are not safe yet, the first page shows their number, the
-    time that is left, the host, the file and the command. If the host has been silent since then,
-    the page marks the number with "≥", because the host may have more such bytes."""
+    """If an agent has reported bytes that no broker has acknowledged yet, the first page shows
+    their number, the time until they will be lost, the host, the file and a command to run. If the
+    host has been silent since then, the page marks the number with "≥", because the host may have
+    more such bytes."""
     [row] = [x for x in at_risk(Site(backlogs={"app5": UNREAD})) if "app5" in x["what"]]
     assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
     assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
@@ -135,8 +136,8 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
 
 
 def test_what_is_lost_first_comes_first() -> None:
-    """The rows of the table of risks are sorted by the time at which the records or bytes will be
-    lost, the earliest time first. Rows without a known time come last."""
+    """In the table of risks, each row names records or bytes that will be lost. The rows are sorted
+    by the time of this loss, the earliest time first. Rows without a known time come last."""
     soon = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW + MINUTE)
     gone = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW - MINUTE)
     never = TopicBacklog("auth", 7, 0, NOW - 50 * MINUTE)
@@ -174,9 +175,9 @@ def test_what_is_not_loaded_yet_expires_with_its_cluster(kept_ms: int | None) ->
 
 
 def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
-    """The time of a host's newest seal, before which all its lines are counted, may be too old
-    although the host's agent has reported that all bytes are safe. Then the first page shows "none
-    told" as the host's bytes at risk."""
+    """A seal says that all lines before a time are counted. The time of a host's newest seal may be
+    too old although its agent has reported that all bytes are acknowledged. Then the first page
+    shows "none told" as the host's bytes at risk."""
     site = Site(held_up={"app5": 9, "app6": 9}, backlogs={"app5": Backlog()})
     found = {x["what"]: x["bytes"] for x in at_risk(site)}
     assert (found["host app5"], found["host app6"]) == ("none told", "unknown")
@@ -184,7 +185,7 @@ def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
 
 def test_the_newest_loads_say_rows_files_and_duration() -> None:
     """The page of loads lists the newest loads that loaders have reported, the newest load first. A
-    value that an older loader did not report is shown as `not told`."""
+    value that a loader of an older version did not report is shown as `not told`."""
     site = TestClient(Site(has_recount=True).dashboard().application())
     found = _json(site, "/loads.json")["newest_loads"]
     assert [x["load"] for x in found] == [20, 19, 18, 17]
@@ -200,7 +201,7 @@ def test_the_newest_loads_say_rows_files_and_duration() -> None:
 @in_state("complete")
 def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
     """For each place (cluster or output) that has all records of a bucket, the bucket's page shows
-    how long after the bucket's end the history first shows all records there."""
+    how long after the bucket's end the place had them, according to the history."""
     bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
     after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)
@@ -209,9 +210,10 @@ def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None
 
 @in_state("lost")
 def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient) -> None:
-    """If the buckets after a bucket have the same causes, the command that accepts the bucket also
-    accepts these buckets. The command names the first and the last bucket, and the page gives the
-    number of the others. The command on the page of the last bucket accepts only this bucket."""
+    """The page of a bucket that is not complete shows a command that accepts it. If the buckets
+    after it are incomplete for the same causes, the command accepts them, too: it names the first
+    and the last bucket, and the page says how many other buckets it covers. The command on the page
+    of the last bucket accepts only this bucket."""
     found = _json(site, "/buckets.json?topic=dc1.nginx")["buckets"]
     lost = sorted(x["bucket"] for x in found if x["verdict"] == "lost")
     assert len(lost) > 1
@@ -234,8 +236,8 @@ def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient)
 
 
 def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
-    """If a recount found other files in an output than the loader had committed, the first page
-    names the topic, the output, the file and the next command."""
+    """If the files that a recount found in an output are not those that the loader committed, the
+    first page names the topic, the output, such a file and the command to run next."""
     made = Site(has_recount=True, copied="copy.parquet")
     body = TestClient(made.dashboard().application()).get("/").text
     said = "in hdfs://nn:8020/logs, on etl1, found: copy.parquet. Next: skidway audit why dc1."
@@ -258,9 +260,9 @@ def test_while_the_store_is_rebuilt_no_host_is_called_silent() -> None:
 
 @in_state("warned")
 def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
-    """For each topic with rejects, the page shows the share of rejects, the newest bucket with
-    rejects, whose page names the host that had most of them, and the text of a line, which no
-    browser takes for HTML."""
+    """For each topic with rejects, the page shows the share of rejects, a link to the newest bucket
+    with rejects, and the text of a rejected line, escaped for HTML. The page of that bucket names
+    the host with most of the rejects."""
     [row] = _json(site, "/index.json")["rejects"]
     assert row["topic"] == "dc1.auth"
     assert 0.02 < row["share"] < 0.03
@@ -331,9 +333,9 @@ def test_a_lost_bucket_names_file_bytes_and_command(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_hosts_with_one_trouble_are_one_cause(site: TestClient) -> None:
-    """If one place (cluster or output) lacks records of all hosts, the bucket's page has only one
-    cause for this. If there are several causes, the one in the first tier that lacks records comes
-    first."""
+    """If one place (cluster or output) lacks records of all hosts, the bucket's page shows one
+    cause for all hosts. If there are several causes, the one in the first tier that lacks records
+    comes first."""
     body = site.get(f"/buckets?topic=dc1.orders&bucket={NOW // MINUTE * MINUTE - 7 * MINUTE}").text
     assert body.count('<article class="why') == 2
     assert body.index("mirror behind") < body.index("load not run")
@@ -352,9 +354,10 @@ def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> Non
 
 @in_state("incidents")
 def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
-    """The cell of an hour or a day shows the gravest verdict of those of its buckets that somebody
-    should look at. If no topic has buckets in some columns, these are left out, and the next column
-    says how long the gap is."""
+    """In the grid of topics and times, the cell of an hour or a day shows the gravest verdict among
+    its overdue buckets (which should be complete by now, but are neither complete nor accepted).
+    Columns in which no topic has a bucket are left out, and the next column says how long this gap
+    is."""
     hours = _json(site, "/index.json?by=hour")["grid"]
     newest = {x["topic"]: x["verdict"] for x in hours if x["start_ms"] == 1_769_850_000_000}
     assert newest == {
@@ -396,8 +399,8 @@ def test_search_finds_topics_hosts_outputs_and_reasons(site: TestClient) -> None
 
 @in_state("incidents")
 def test_mirrors_and_loads_say_how_many_records_they_lack(site: TestClient) -> None:
-    """The row of a mirror or an output shows how many more records the counter of the brokers has
-    counted than the mirror's counter or the loader."""
+    """The row of a mirror or an output shows how many records it lacks: the difference between what
+    the brokers' counter has counted, and what the mirror's counter or the loader has counted."""
     mirrors = {x["topic"]: x["behind"] for x in _json(site, "/mirrors.json")["mirrors"]}
     assert mirrors["dc1.nginx"] == 0 < mirrors["dc1.orders"]
     loads = {x["topic"]: x for x in _json(site, "/loads.json")["loads"]}
@@ -408,7 +411,7 @@ def test_mirrors_and_loads_say_how_many_records_they_lack(site: TestClient) -> N
 
 @in_state("incidents")
 def test_every_table_is_there_as_csv(site: TestClient) -> None:
-    """Every table of every page can be read as CSV, by the table's name."""
+    """Every table of every page is also served as CSV, under the table's name."""
     for path in (
         "/index.csv?table=at_risk", "/topics.csv", "/hosts.csv", "/hosts.csv?table=senders",
         "/loads.csv?table=recounts", "/mirrors.csv?table=gaps", "/rejects.csv", "/search.csv?q=app",

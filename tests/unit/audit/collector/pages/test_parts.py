@@ -58,7 +58,7 @@ def test_shares_are_never_shown_as_nothing_if_there_is_something() -> None:
 
 def test_csv_has_the_values_of_all_rows_and_no_formulas() -> None:
     """A table as CSV has all rows, including rows that the page leaves out, with their values. A
-    spreadsheet does not treat the name of a host as a formula."""
+    host name that begins like a formula is written so that a spreadsheet treats it as text."""
     columns = (Column("host", "Host"), Column("lag", "Lag"))
     names = ("=cmd|' /C calc'!A0", "-1", 'a"b,c', "plain")
     rows = tuple((Cell(name), Cell("1 min", -60)) for name in names)

@@ -1,6 +1,5 @@
-"""Lines that two agents of the same host may both have delivered, for example because the agent's
-state was deleted. The tests check which buckets are in doubt because of these lines, and which
-buckets are not in doubt."""
+"""Tests which buckets are in doubt because two agents of the same host may both have delivered
+lines, for example because the agent's state was deleted."""
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ from support.promises import promise
 
 SIZE = 60_000
 OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
-"""The buckets of three times: while the old agent ran, when the new agent began, and long after
-this beginning."""
+"""The starts of three buckets: one while the old agent ran, one in which the new agent began, and
+one long after this."""
 
 NOW = LATER + 2 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
@@ -53,8 +52,8 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta (a message with counts) that counts lines of one bucket and was sent during this
-    bucket."""
+    """A delta (a message with counts) that counts lines of one bucket, and that was sent before the
+    end of this bucket."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -77,9 +76,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """The verdict on one agent's part of a bucket, after the messages `said`, and if the broker
-    tier has counted everything that the agents counted. Checks that the fold (the evidence in
-    memory) and the ledger (the evidence in SQLite) give the same verdict."""
+    """The verdict on one agent's part of a bucket, after the messages `said`, if the broker tier
+    has counted everything that the agents counted. Checks that the fold (the evidence in memory)
+    and the ledger (the evidence in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -109,8 +108,8 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
     """In an announcement (the message that an agent has found a file), the agent may name a
-    predecessor of the file. Such a file is compared with the files of other agents like every other
-    file, because the predecessor is only an older file id of the same agent."""
+    predecessor of the file. The audit still compares the file with the files of other agents,
+    because a predecessor is only an older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -119,15 +118,15 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """Lines that the new agent counts after its first seal are not in doubt. Before this seal, the
-    new agent has delivered all lines that the old agent can have read."""
+    """Lines that the new agent counts after its first seal are not in doubt. When the new agent
+    sends this seal, it has delivered all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
-    """A bucket that the old agent had sealed is not in doubt, because the old agent was the first
-    to read the bucket's lines."""
+    """If the old agent had sealed a bucket, the old agent's counts of the bucket are not in doubt,
+    because it read these lines before the new agent began."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
@@ -163,7 +162,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
     """If the new agent declares bytes lost before it sends a seal, this seal does not end the
-    doubt. The agent may read these bytes later, when a source's pattern matches the file again."""
+    doubt: the new agent may read these bytes later, when a pattern in its settings matches the file
+    again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -197,8 +197,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If a host loses the agent's state at each start, each start makes a new agent. The counts of
-    each new agent are in doubt only from its beginning up to its first seal."""
+    """If the agent's state is lost at each start, each start makes a new agent with a new id. The
+    counts of each new agent are in doubt only from its beginning up to its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -212,9 +212,9 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
 def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
-    """In a ledger that an older program filled, the beginnings of agents are missing. The audit
-    then uses the time of the agent's first announcement (the message that it has found a file) as
-    the agent's beginning."""
+    """If an older version of the collector has filled the ledger, it has not stored when agents
+    began. Then the audit uses the time of an agent's first announcement (the message that it has
+    found a file) as the agent's beginning."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -227,7 +227,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """A dictionary by agent that counts how many agents were iterated over."""
+    """A dictionary with agents as keys, which counts how many keys its users iterate over."""
 
     walked = 0
 
@@ -255,9 +255,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """If the old agent declared bytes lost and later finds them again, the bytes are in doubt,
-    because the new agent has read them in between. The audit notices this by the new file id that
-    the old agent gives the file."""
+    """If the old agent declared the bytes of a file lost, and runs again and finds them later, the
+    lines in them are in doubt, because the new agent has read them in between. The audit notices
+    this by the new file id that the old agent gives the file."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -340,8 +340,8 @@ def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
 
 @promise("1 two agents")
 def test_machines_made_from_one_image_do_not_share_its_files() -> None:
-    """Files on two machines that were made from one image are different files, although they have
-    the same inode, birth time and bytes."""
+    """Files on two machines that were made from one disk image are different files, although they
+    have the same inode, birth time and bytes."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
     assert part(said, SECOND, NEW).status is Status.COMPLETE
 
@@ -365,9 +365,9 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """If a file's content is replaced after the old agent's last message, the replacing content
-    counts as new, even if it begins with the same header. Then earlier buckets do not become
-    doubtful again."""
+    """If a file's content is replaced after the old agent's last message, the audit treats the new
+    content as lines that the old agent has not read, even if it begins with the same header. So
+    earlier buckets do not become doubtful again."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
@@ -376,9 +376,9 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """Content that was written while the old agent ran again is in doubt. In this test, the old
-    state is restored and the file is truncated. The old agent reads the file and then stops
-    permanently. Afterwards the new agent sends a seal and finds the file again."""
+    """Lines that were written while the old agent ran again are in doubt. In this test, the old
+    agent's state is restored, and the file is truncated and gets new lines. The old agent reads
+    them and then stops permanently. Afterwards the new agent sends a seal and finds the file."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

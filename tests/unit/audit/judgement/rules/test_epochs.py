@@ -1,6 +1,6 @@
-"""An agent's epochs. An agent begins a new epoch of its messages when it continues with an older
-copy of its state, and so may read lines a second time. Lines that an agent sent between the last
-seal of its old epoch and the first seal of its new epoch are in doubt."""
+"""Tests how an agent's epochs are judged. An agent begins a new epoch of its messages when it
+continues with an older copy of its state, and so may read lines a second time. Lines that an agent
+sent between the last seal of its old epoch and the first seal of its new epoch are in doubt."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If an agent's clock is ahead of the audit's clock, a seal proves the buckets of its epoch
-    only up to the time at which the audit received the seal. The agent may have read later lines
-    again in its next epoch."""
+    """If an agent's clock is ahead of the audit's clock, its seals are for times in the future. The
+    last seal of an epoch proves buckets only up to the time at which the audit received the seal,
+    because the agent may have read later lines again in its next epoch."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -48,9 +48,9 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the time in the new epoch's first seal, even if the
-    audit's clock was behind this time. The time comes from the agent's clock, and so do the event
-    times."""
+    """The doubt between two epochs ends at the time in the new epoch's first seal, even if the seal
+    arrived earlier by the audit's clock. The time in the seal comes from the agent's clock, as
+    event times do."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -59,7 +59,7 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 @promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
     """The counts of an agent's new epoch are added to those of its old epoch. If the agent has
-    sealed a bucket in the old epoch, the bucket stays complete until the agent counts records of
+    sealed a bucket in the old epoch, the bucket stays complete unless the agent counts records of
     the bucket in the new epoch."""
     new = replace(AGENT, epoch=2)
     later = END + 10 * SIZE
@@ -73,7 +73,8 @@ def test_an_agents_new_epoch_adds() -> None:
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
     """Lines that an agent delivers in a new epoch before the epoch's first seal are in doubt. The
     agent may have used an older copy of its state and sent lines a second time. Every tier counts
-    these lines twice. Neither the lines' event times nor earlier seals matter."""
+    these lines twice, so equal counts prove nothing. Neither the lines' event times nor earlier
+    seals matter."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]
@@ -131,9 +132,9 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
 
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:
-    """The order in which the audit reads the messages of two epochs does not matter. If the older
-    epoch proves a bucket, the bucket is proven even if the newer epoch's messages are read
-    first."""
+    """The order in which the audit reads the messages of two epochs does not matter. If a seal of
+    the older epoch proves a bucket, the bucket is proven even if the newer epoch's messages are
+    read first."""
     later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
     for messages in ([*good(), later], [later, *good()]):
         assert verdict(messages).status is Status.COMPLETE

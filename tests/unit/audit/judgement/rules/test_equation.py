@@ -1,4 +1,4 @@
-"""The rule that every expected tier must have counted the same records."""
+"""Tests the rule that every expected tier must have counted the same records."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""The messages about a good bucket of a topic that is not mirrored and therefore not loaded."""
+"""The messages about a bucket of a topic that is not mirrored, and therefore not loaded. The agent
+and the brokers have counted the same records."""
 
 
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
-    """If a setting exempts a topic, by name or pattern, from the tiers mirror and hdfs, the topic
-    is complete without counts of these tiers. If a topic is exempt only from mirror, counts of hdfs
-    are still expected."""
+    """If a setting exempts a topic, by name or pattern, from the tiers mirror and hdfs, buckets of
+    the topic are complete without counts of these tiers. If a topic is exempt only from mirror,
+    counts of hdfs are still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
@@ -101,8 +102,8 @@ def test_repeats_are_shown_and_are_no_fault() -> None:
 
 @promise("6 repeats and rejects")
 def test_the_loaders_rejects_count_as_arrived() -> None:
-    """Records that the loader rejected count as arrived, because the count of the tier hdfs
-    includes both rows and rejects."""
+    """Records that the loader rejected count as loaded, because the count of the tier hdfs includes
+    both rows and rejects."""
     messages = good()
     messages[3] = delta(HDFS, 1, replace(count(), rejects=2))
     assert verdict(messages).status is Status.COMPLETE
@@ -126,8 +127,8 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """If a tier has too few records, and the tier's counter reported a gap (offsets that it could
-    not read), the verdict gives this gap as the reason."""
+    """If a tier has too few records of a bucket, and the tier's counter reported a gap (offsets
+    that it could not read), the verdict gives this gap as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
@@ -158,8 +159,9 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
     """A place is a tier of one cluster, or an output of the loader. Without a seal, no message says
-    how many records there are. If only a retired place has counted some records, they are missing
-    in the active places, even if another retired place lacks them too."""
+    how many records a bucket has. So if only a retired place has counted some of its records, the
+    audit reports them as missing in the active places, even if another retired place lacks them,
+    too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -177,10 +179,9 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """If the agent has sealed the bucket, its counts say how many records there are. Other tiers
-    may confirm this number while a retired place (a tier of one cluster, or an output) has counted
-    additional records. The verdict then only has a remark, which does not make the bucket
-    incomplete."""
+    """If the agent has sealed the bucket, its counts say how many records the bucket has. If the
+    active places (each a tier of one cluster, or an output) have this number, but a retired place
+    has counted more, the verdict only has a remark, which does not make the bucket incomplete."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

@@ -1,4 +1,4 @@
-"""A declared loss changes the verdicts only of those buckets to which the lost lines may belong."""
+"""Tests which buckets a declared loss affects: only those to which the lost lines may belong."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_a_loss_of_an_agent_that_nobody_knows_is_judged(agent: int) -> None:
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
     """If an agent's clock was ahead and then was corrected, the time in its last seal is in the
-    future. A loss that the agent declares afterwards still affects the current buckets."""
+    future. A loss that the agent declares afterwards still affects the buckets of the present time.
+    """
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
@@ -81,9 +82,9 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
     """Lost lines may have event times before the agent's last seal. Therefore a loss also affects
-    the buckets just before this seal. The larger of two settings says how far back: the agent's
-    lateness or the audit's lateness (the longest delay with which a line may come). If the agent
-    has sent several values of its lateness, the largest is used."""
+    buckets before the time of this seal. The larger of two settings says how far back: the agent's
+    lateness or the audit's lateness (how much older than the seal an event time may be). If the
+    agent has sent several values of its lateness, the largest is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -98,8 +99,8 @@ OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
 
 
 def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
-    """A loss that is declared before the agent's first seal affects all earlier buckets, because no
-    seal has proven any bucket yet."""
+    """A loss that an agent declares before its first seal affects all earlier buckets, because no
+    seal of this agent has proven a bucket yet."""
     messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
     assert verdict(messages).status is Status.LOST
 
@@ -125,9 +126,9 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """If the message about a loss gives no range of buckets, the buckets that the last seal has
-    proven stay complete, because all lines of these buckets were delivered before the agent sent
-    the seal."""
+    """The message about a loss may give no range of buckets. Then the buckets that the agent's last
+    seal has proven stay complete, because the agent delivered all lines of these buckets before it
+    sent the seal."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

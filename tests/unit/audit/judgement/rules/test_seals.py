@@ -38,8 +38,8 @@ from support.promises import promise
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
     """An agent that never sent a seal counts as silent as soon as the configured silence time is
-    over. After the same time, a host of the roster from which no agent reports counts as silent
-    too."""
+    over. After the same time, a host of the roster from which no message ever came also counts as
+    silent."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -56,10 +56,10 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """Before an agent sends a seal, it looks at the ends of its files. The seal does not prove a
-    bucket in which lines were counted after this look. A delta (a message with counts) between the
-    look and the seal may count lines that were written after the look, and more lines of the same
-    bucket may follow."""
+    """Before an agent sends a seal, it notes where its files end. Lines that were written after
+    this moment may already be counted in a delta (a message with counts) before the seal, and more
+    lines of the same bucket may follow. So the seal does not prove a bucket that such a delta
+    counts."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -70,9 +70,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """The last word (final seal) of a retired host is enough to complete a bucket, without a seal
-    for a later time. The bucket stays unknown if the host sent an ordinary seal of the same time
-    instead, or if a line arrives after the last word."""
+    """The last word (final seal) of a retired host is enough to complete a bucket that has not
+    ended at the time of this seal. The bucket stays unknown if the host sent an ordinary seal of
+    the same time instead, or if a line arrives after the last word."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -95,8 +95,8 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
     """While a host is expected to report, its last word (final seal) counts only as an ordinary
-    seal, because the host's files may have grown since. The last word is final if the host is
-    retired or has a newer agent."""
+    seal, because the host's files may have grown since. Once the host is retired or has a newer
+    agent, the last word proves that nothing more will come."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -169,9 +169,9 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
-    """If an agent has counted only rejected lines of a topic that was created again, it has sent
-    something for the new topic. So its last word (final seal) on the old topic is not valid for the
-    new topic."""
+    """A topic was deleted and created again, and an agent has counted only rejected lines of the
+    new topic. Even this shows that the agent sends to the new topic. So the agent's last word
+    (final seal) on the old topic is not valid for the new one."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)

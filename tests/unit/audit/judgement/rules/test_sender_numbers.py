@@ -1,7 +1,7 @@
-"""By a sender's message numbers, the audit notices that messages are missing. It also uses the
-chains of counts, in which each count contains the number of the previous message that counted the
-same bucket. The tests also show when a later message "makes up" for a missing message, so that a
-bucket can be complete although the message is missing."""
+"""Tests how the audit notices that messages are missing: by the numbers of a sender's messages, and
+by chains of counts, in which each count names the previous message that counted the same bucket.
+The tests also show when a later message "makes up" for a missing one, so that a bucket can be
+complete although the message is missing."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """Two copies of an agent may send different messages with the same number. If the agent sealed
-    a bucket before it sent these messages, and none of these messages counts lines of the bucket,
-    the bucket stays complete."""
+    """If two copies of an agent run, they may send different messages with the same numbers. A
+    bucket stays complete if the agent sealed it before the first of these messages, and none of
+    them counts lines of the bucket."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -157,9 +157,9 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """A line's event time may be later than the time at which the line was read. The difference is
-    at most the larger of two settings: the agent's bound and the audit's bound. So a missing
-    message may have counted lines of buckets that begin up to this bound after the message was
+    """A line's event time may be later than the time at which the line was read. The larger of two
+    settings, one of the agent and one of the audit, limits the difference. So a missing message may
+    have counted lines of any bucket that begins no later than this limit after the message was
     sent."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
