@@ -1,4 +1,5 @@
-"""Makes a log from the files of a partition, after a clean stop and after a crash.
+"""Opens the log of a partition at the start of the broker, after a clean stop or after a crash
+(recovery).
 
 After a clean stop, recovery looks only at the end of the log. Otherwise it reads every batch from
 the recovery point on, checks its CRC, and computes the indexes and the state of producers again.
@@ -22,14 +23,14 @@ Recovery divides invalid bytes into three kinds:
                   the file and the position. The broker does not serve the partition, and changes
                   nothing.
 
-A log that ends before its recovery point is also damaged, because a file is missing or was cut.
+A log that ends before its recovery point is also damaged: a file is missing or has lost its end.
 Recovery does not read segments that end before the recovery point, but each of them must end where
 the next segment begins. (Recovery reads a segment that ends exactly at the recovery point, because
 its indexes may not be on disk yet.) In a mirror's log, only the offsets in the gaps of the topic's
 settings may be missing. Recovery makes an index again if it is missing, partial or too short.
 Recovery also makes an index again if the index's last entry does not match its batch.
 
-Recovery syncs the valid batches before they count as flushed.
+Recovery calls fsync for the valid batches before they count as flushed.
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether the last segments of a log are empty files that begin elsewhere than at `end_offset`,
-    the end of the log before them.
+    """Whether `segments`, the last segments of a log, are empty files whose first base offset does
+    not follow `end_offset`, the end of the log before these segments.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.
@@ -157,8 +158,9 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if offsets are missing between two segments. Only in a mirror topic may
-    offsets be missing, if the topic's config lists them as gaps.
+    """Raises DamagedLog if `segment` does not begin at `end_offset`, the end of the segment before
+    it. Only in a mirror topic may it begin later, if the topic's config lists the missing offsets
+    as gaps.
     """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
@@ -344,8 +346,8 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the empty segments after a segment that was cut, because otherwise there would be a
-    gap between the offsets of two segments."""
+    """Deletes the files of the segments `following`, which follow a segment that was cut and have
+    no records any more. If they stayed, offsets would be missing between two segments."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

@@ -34,7 +34,7 @@ _MAGIC_POSITION = 16
 
 
 class BatchRefused(Exception):
-    """A producer's batch must not be appended. The message says why."""
+    """Raised if a producer's batch must not be appended. The exception's message says why."""
 
 
 class BatchCorrupt(BatchRefused):
@@ -87,8 +87,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # This one test looks for all faults at once, because most batches have none. If a batch fails
-    # it, the code inside finds out which fault the batch has.
+    # This one condition is true if the batch breaks any of the rules, which is rare. `_refusal`
+    # then finds out which rule the batch breaks.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)

@@ -105,7 +105,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # the methods of broker.mirror.surroundings.Local, which the sources call
+    # the methods of broker.mirror.surroundings.Local, which each MirrorSource calls
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""

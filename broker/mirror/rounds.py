@@ -3,12 +3,12 @@ this cluster, and decides which mirror topics to create, to extend and to follow
 I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
-topic. Before that, the configs of the source's topic must show that this topic is not itself a
-mirror. If the mirror topic exists, its partitions follow those of the source's topic. If the mirror
-topic has fewer partitions than the source's topic, the plan adds the missing partitions. If the
-source's topic or cluster was recreated under the same name, it has another id. The records of the
-recreated topic are not mirrored, so that they are not mixed with the old records. If a wanted topic
-is not mirrored, the plan lists the topic with the reason.
+topic, but only after the configs of the source's topic have shown that it is not itself a mirror.
+If the mirror topic exists, its partitions follow those of the source's topic. If the mirror topic
+has fewer partitions than the source's topic, the plan adds the missing partitions. If the source's
+topic or cluster was recreated under the same name, it has another id. The records of the recreated
+topic are not mirrored, so that they are not mixed with the old records. If a wanted topic is not
+mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def plan(
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> Plan:
-    """Plans what to do in a round, after a source has asked for its cluster's topics.
+    """Plans what to do in a round. `source` contains the topics that the source cluster has now.
 
     local: all topics of this cluster, by name. are_mirrors: for each topic of the source whose
     configs are known, whether it is a mirror itself. busy: the names of topics of this cluster that

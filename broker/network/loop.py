@@ -4,11 +4,12 @@ each turn in a fixed order.
 The loop handles sockets and timers. A `Service` handles the requests, and `Shares` decides which of
 the ready connections is served next, and for how long. Other threads may only call `post`.
 
-A bug in the broker does as little damage as possible. An unexpected exception in the handling of a
-request closes the connection, and an exception in a timer or a posted call ends only that call.
-The loop logs both kinds of exceptions with a traceback, and counts them. An exception at the end of
-a turn, where logs are written, ends the broker (`run` raises it). After such an exception the state
-in memory may be wrong. The next start computes the state again from the files.
+A bug in the broker does as little damage as possible. After an unexpected exception in the handling
+of a request, the loop closes the request's connection. An exception in the function of a timer, or
+in a posted function, ends only that call. The loop logs both kinds of exceptions with a traceback,
+and counts them. An exception at the end of a turn, where logs are written, ends the broker (`run`
+raises it). After such an exception the state in memory may be wrong. The next start computes the
+state again from the files.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# This class has 32 methods: the steps of a turn in their order, and the methods that handlers call.
+# This class has 32 methods: the steps of a turn in their order, and the methods that other parts of
+# the broker call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
@@ -112,8 +114,8 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # This is the only lock. Without it, a thread that calls `post` during `close` could write
-        # to a descriptor that is closed and already used for something else.
+        # The loop's only lock. Without it, a thread that calls `post` during `close` could write to
+        # a descriptor number that is closed and already used for another file.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -220,8 +222,8 @@ class Loop:
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        # before `_serve`, so that answers that are complete do not wait until `_serve` has handled
-        # requests
+        # This call comes before `_serve`, so that complete answers need not wait until `_serve` has
+        # handled further requests.
         self._send_all()
         self._serve()
         self._end_turn()
@@ -266,7 +268,7 @@ class Loop:
             self._listen_to(connection)
 
     def _serve(self) -> None:
-        """Serves the ready connections, each within its share, until the turn's cost limit is
+        """Serves the waiting connections, each within its share, until the turn's cost limit is
         reached.
         """
         shares = self._shares
@@ -301,8 +303,8 @@ class Loop:
         self._listen_to(connection)
 
     def _receive(self, connection: Connection) -> int:
-        """Receives once. Returns how many bytes were received; 0 if there were none, or if the
-        connection was closed. Raises ProtocolError.
+        """Receives once from a connection. Returns how many bytes were received; 0 if there were
+        none, or if the connection was closed. Raises ProtocolError.
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
@@ -318,8 +320,8 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles whole frames until the allowance is used up or the connection has reached a
-        limit. Returns the cost of these frames. Raises ProtocolError."""
+        """Handles whole frames until their cost has used up the allowance, or the connection has
+        reached a limit. Returns this cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
         cost = 0
@@ -402,7 +404,8 @@ class Loop:
             self.traffic.accepted += 1
 
     def _check_idle(self) -> None:
-        """Closes connections on which nothing was sent or received for too long."""
+        """Closes connections on which nothing was sent or received for
+        `connections.max.idle.ms`."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
             # A connection with a request that is not answered yet is not idle. But if answers are

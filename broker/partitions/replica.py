@@ -1,7 +1,8 @@
 """One partition that this broker leads: its log, leader epoch and high watermark.
 
-The high watermark rises when a flush is done. Consumers can read only records before it. A request
-with acks=all is answered when the high watermark has passed the request's batch.
+The high watermark rises when a flush is done. Consumers can read only records below the high
+watermark. A request with acks=all is answered when the high watermark has passed the request's
+batch.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class NotEnoughReplicas(Exception):
-    """A produce request with acks=all is refused, because there are fewer in-sync replicas than
-    `min.insync.replicas`."""
+    """Raised to refuse a produce request with acks=all, because there are fewer in-sync replicas
+    than `min.insync.replicas`."""
 
 
 @dataclass(slots=True, eq=False)

@@ -20,9 +20,9 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""The longest value of a setting. In the flexible versions of Kafka's requests a client could send
-a longer value, but no response could contain that value. Also, one ZooKeeper node contains all
-settings of a topic, and a node has at most 1 MB.
+"""The longest value of a setting. In the newer, flexible versions of Kafka's requests a client can
+send a longer value, but responses in the older versions could not contain it. Also, one ZooKeeper
+node contains all settings of a topic, and a node has at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {

@@ -142,8 +142,8 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
-    """If a partition is twice in a fetch, its bytes count twice, because the answer will contain
-    these bytes twice."""
+    """If a partition is named twice in a fetch, its bytes count twice towards min_bytes, because
+    the answer will contain these bytes twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1

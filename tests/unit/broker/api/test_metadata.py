@@ -42,7 +42,7 @@ from support.broker_core import BrokerCore, CoreClient, broker_core
 VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
 TURNS_MAX = 100
-"""A number of turns of the loop that is enough for every action."""
+"""Every action of these tests ends within this many turns of the loop."""
 
 
 class Answers:
@@ -134,9 +134,8 @@ def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
     """An answer that is made with the cache equals, byte for byte, the answer that is made without
-    the cache, in every version and for any topics. It does not matter what has changed before the
-    request or since the previous request. A missing topic is created as often as without the
-    cache."""
+    the cache. This holds in every version, for any topics, and whatever has changed since the
+    previous request. A missing topic is created as often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):

@@ -187,8 +187,8 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
     """A run (a sequence of similar Produce requests) with acks=all is answered when its last batch
-    is flushed. If a segment rolls, the old segment may be written before the turn ends, so that a
-    flush includes only the first batches of the run. The end of this flush does not answer the run.
+    is flushed. If a new segment begins within the run, the first batches of the run may be flushed
+    earlier than the others. This flush does not answer the run.
     """
     broker.learn(-1)
     broker.handle(0, batch(), -1)
@@ -218,8 +218,8 @@ def test_acks_all_times_out(broker: Broker) -> None:
 
 
 def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
-    """When a partition is dropped, requests that wait for its high watermark are answered at
-    once."""
+    """When the broker stops serving a partition, requests that wait for the partition's high
+    watermark are answered at once."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.end_turn()

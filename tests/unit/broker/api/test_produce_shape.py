@@ -71,8 +71,8 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request that differs from a known request not only in correlation id and records, but also
-    in topic, partition, acks, timeout, client id or version, goes to the general parser."""
+    """A request that differs from a known request in topic, partition, acks, timeout, client id or
+    version goes to the general parser."""
     shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),
@@ -122,9 +122,9 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
 
 
 def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
-    """For a connection, the broker stores the shape of a request (everything but correlation id and
-    records) for each partition to which the connection's producer writes, but at most SHAPES_MAX
-    shapes."""
+    """For each partition to which a connection's producer writes, the broker stores the shape of a
+    request (everything but correlation id and records), but at most SHAPES_MAX shapes for one
+    connection."""
     shapes = Shapes()
     for number in range(SHAPES_MAX):
         shape = learned(frame(b"x", 7, partition=number), 7, replica)

@@ -100,8 +100,8 @@ def test_only_what_changed_is_read_again() -> None:
 
 @pytest.mark.parametrize("error", [ConnectionLoss(), RetryFailedError("too many attempts")])
 def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
-    """If a node has changed, the broker remembers this until it has read the node, because a watch
-    fires only once. If the first attempt to read the node fails, the broker tries again."""
+    """If a node in ZooKeeper has changed, but the broker fails to read the node, the broker tries
+    again. It must remember the change, because a watch fires only once."""
     world = World()
     world.catalog()
     world.nodes.put(STATE, documents.state(PartitionState(1, 4, (1,))))
@@ -117,8 +117,8 @@ def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     ("name", "data"), [("x", b"{}"), ("7", b"{}"), ("7", b"\xff"), ("-1", b'{"host":"a","port":1}')]
 )
 def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None:
-    """If the registration of one broker is broken, this broker is left out of the catalog, and the
-    other brokers stay in it."""
+    """If the node by which a broker has registered in ZooKeeper has no valid content, this broker
+    is left out of the catalog. The other brokers stay in the catalog."""
     world = World()
     address = documents.BrokerAddress(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)

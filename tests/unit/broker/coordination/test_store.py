@@ -74,7 +74,7 @@ def commit_offset(nodes: Nodes) -> None:
 
 def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
     """The last step of a topic's deletion removes all offsets that groups have committed for the
-    topic, including an offset that a group commits at the same moment."""
+    topic, including an offset that a group commits during this step."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
     commit_offset(nodes)
