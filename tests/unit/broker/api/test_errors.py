@@ -12,7 +12,7 @@ from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
     store.TooManyGaps,  # only the mirror gets this error and then stops the partition
-    producer_state.SnapshotDamaged,  # the log handles this exception itself
+    producer_state.SnapshotDamaged,  # recovery catches it and ignores the snapshot
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised
 }

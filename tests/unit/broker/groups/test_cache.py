@@ -49,10 +49,9 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The metadata of commits counts towards the limit of the cache, even if the first commit of an
-    offset has no metadata and a later commit has some. A few offsets with much metadata need as
-    much memory as many offsets without metadata. When an offset is replaced, its size is
-    subtracted."""
+    """The metadata of commits counts towards the limit of the cache, because it needs memory. This
+    also holds if a partition's first commit has no metadata and a later commit has some. When an
+    offset is replaced, the size of the old offset and its metadata is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

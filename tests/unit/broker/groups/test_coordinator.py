@@ -118,8 +118,8 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
-    """If a group is deleted while requests wait for it, the requests in the queue after the
-    deletion get the group that exists then. So no request works on a deleted group."""
+    """If requests wait for a group, and the first of them deletes the group, the later requests get
+    the group that exists after the deletion. So no request works on a deleted group."""
     world = World()
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
@@ -158,8 +158,8 @@ def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
 
 @pytest.mark.parametrize("group", ["", "g" * (GROUP_ID_BYTES_MAX + 1), "ä" * GROUP_ID_BYTES_MAX])
 def test_names_that_no_group_can_have(group: str) -> None:
-    """A request with an illegal group id gets INVALID_GROUP_ID, and the coordinator does not ask
-    ZooKeeper."""
+    """A request with an illegal group id gets INVALID_GROUP_ID, and the coordinator does not read
+    anything from ZooKeeper."""
     world = World()
     world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.INVALID_GROUP_ID]
@@ -327,8 +327,9 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """Skidway's own consumers may register in ZooKeeper just after the broker looked for them. Then
-    no member of the new generation gets an assignment, and all members must join again."""
+    """Skidway's own consumers may register for a group in ZooKeeper just after the broker has found
+    none. Then no member of the broker's new generation of this group gets an assignment, and all
+    members must join again."""
     world = World()
     world.loaded()
     world.join()
@@ -343,8 +344,9 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit belongs to the topic that had the given name when the commit arrived, even if the
-    commit then had to wait for its group. The cached offset belongs to this topic too."""
+    """A commit names a topic. It belongs to the topic that has this name when the commit arrives,
+    even if the topic is deleted and created again while the commit waits for its group. The cached
+    offset belongs to the old topic too."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
@@ -366,9 +368,9 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """A group with very many members is stored without the members. When the broker loads this
-    group, the group has no members, and the broker stores it again as empty. Otherwise the omitted
-    members would count as active forever."""
+    """A group with very many members is stored with the number of its members, but without the
+    members. When the broker loads such a group, it stores the group again as empty. Otherwise the
+    members would count as alive forever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')
@@ -420,9 +422,9 @@ def test_a_former_coordinator_stores_nothing() -> None:
 
 
 def test_a_controller_that_is_cut_off_coordinates_nothing() -> None:
-    """While the controller cannot know whether another broker has taken its place, it refuses the
-    members and commits of all groups, and names no coordinator. The groups stay in memory, because
-    the broker may still be the controller."""
+    """The controller is the coordinator of all groups. While it cannot know whether another broker
+    has taken its place, it refuses requests of members and commits, and answers to nobody who the
+    coordinator is. The groups stay in memory, because the broker may still be the controller."""
     world = World()
     member = world.stable()
     world.is_cut_off = True

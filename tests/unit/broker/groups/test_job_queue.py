@@ -1,5 +1,5 @@
-"""The queue of jobs for ZooKeeper. It collects the reads and writes of all groups into jobs, and
-runs one job at a time."""
+"""Tests the queue of jobs for ZooKeeper. The queue collects the reads and writes of all groups into
+jobs, and runs one job at a time."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
-    """Offsets for a deleted topic are dropped. Otherwise a new topic of the same name would begin
-    with these offsets."""
+    """Committed offsets for a topic that was deleted before they are written are dropped. Otherwise
+    a new topic of the same name would begin with these offsets."""
     world = World()
     world.commit("g", 1)
     world.topics.clear()
@@ -268,8 +268,8 @@ def test_a_group_is_busy_until_its_job_is_done() -> None:
 
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit for the bytes of all waiting offsets and their metadata. A newer offset of a
-    partition replaces an older one. A commit beyond the limit is refused at once. When the next job
-    starts, its offsets no longer count towards the limit."""
+    partition replaces an older one. A commit beyond the limit is refused at once. The offsets that
+    a job writes count towards the limit only until the job starts."""
     words = "w" * 4096
     monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()
