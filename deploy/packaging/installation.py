@@ -27,7 +27,7 @@ _INSTALLED = re.compile(r"^Installing collected packages: (.*)")
 
 
 class Telling:
-    """Reduces pip's output to a few lines."""
+    """Makes a few lines from the lines that pip prints."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -35,7 +35,8 @@ class Telling:
         self._fetched: set[str] = set()
 
     def line(self, text: str) -> str:
-        """The line to print for a line of pip's output. For most lines the result is ""."""
+        """Returns the line to print for the line `text` of pip's output; "" if nothing is to be
+        printed, which is so for most lines."""
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])

@@ -63,7 +63,7 @@ def fetched(core: BrokerCore, offset: int) -> int | None:
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    """Makes the system call fail with EIO from now on."""
+    """Makes the system call `call` fail with EIO from now on."""
 
     def failing(*_: object) -> Any:
         raise OSError(errno.EIO, os.strerror(errno.EIO))

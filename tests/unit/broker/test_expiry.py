@@ -40,7 +40,8 @@ class FakeSession:
 
 
 class World:
-    """A log of five segments with one record each; all but the last are old enough to expire."""
+    """A log of five segments with one record each. All segments but the last are old enough to
+    expire."""
 
     def __init__(self, directory: Path, config: LogConfig) -> None:
         (directory / "logs-0").mkdir()
@@ -78,9 +79,8 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """The groups that are listed in retention.hold "hold" the records that they have not read:
-    these records do not expire. So segments expire only up to the lowest committed offset of these
-    groups."""
+    """The setting retention.hold lists groups, and records that one of these groups has not read do
+    not expire. So segments expire only up to the lowest committed offset of these groups."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1

@@ -39,7 +39,7 @@ def counters(
     bind_address: str = LOOPBACK,
 ) -> dict[str, Settings]:
     """Returns {name of a counter: its settings} for the audit's counters (programs that count the
-    records of a cluster).
+    records in the topics of a cluster).
 
     Each cluster has a first counter. If the cluster mirrors other clusters, the first counter
     counts the mirrored topics. Otherwise the first counter counts the topics to which agents of the
