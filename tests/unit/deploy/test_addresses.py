@@ -52,8 +52,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets a program's metrics.listener, the health check asks at this address. If
-    the listener is a wildcard address, the health check asks on loopback."""
+    """If the inventory sets a program's metrics.listener, the health check uses this address. If
+    the listener means all addresses of the host, the health check uses loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -143,9 +143,9 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
-    """The health check asks each broker at the listener that the broker uses at the moment. A
-    changed metrics.listener in the inventory applies to all brokers at once, but the brokers
-    restart one at a time."""
+    """If the metrics.listener of the brokers is changed in the inventory, each broker uses the new
+    address only after its restart, and the brokers restart one at a time. So the health check asks
+    each broker at the address that the broker uses at the moment."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

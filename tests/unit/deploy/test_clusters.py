@@ -28,8 +28,8 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """If a mirrored cluster has no brokers, ValueError is raised, because its mirror would silently
-    copy nothing."""
+    """If another cluster mirrors a cluster without brokers, ValueError is raised, because the
+    mirror would silently copy nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
 

@@ -19,8 +19,9 @@ def member(servers: int, runs: bool = True) -> dict[str, Any]:
 
 
 def ordered(*seen: Any) -> str:
-    """The names of the steps in which the servers z1, z2, ... start. `seen` has what the run found
-    on each server. If a start must be refused, returns the reason as a sentence instead."""
+    """Returns, for each of the servers z1, z2, ..., the name of the step in which the server
+    starts. `seen` has what the role found on each server. If a start must be refused, returns the
+    reason as a sentence instead."""
     names = [f"z{n}" for n in range(1, len(seen) + 1)]
     hosts = {
         n: {"zookeeper_seen": each} if each else {} for n, each in zip(names, seen, strict=True)
@@ -48,8 +49,8 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """A run starts the servers in such an order that it waits only for servers that can already be
-    healthy. New servers alone never form a quorum."""
+    """A run of the playbook starts the servers in such an order that it never waits for a server
+    that cannot be healthy yet because there is no quorum. New servers alone never form a quorum."""
     assert ordered(*seen) == steps
 
 
