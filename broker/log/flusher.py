@@ -28,7 +28,7 @@ Post = Callable[[Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """How a piece of work ended. `error` is None if the work succeeded."""
+    """How submitted work ended. `error` is None if the work succeeded."""
 
     error: OSError | None
     seconds: float

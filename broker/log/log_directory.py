@@ -50,8 +50,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Locks the directory. Reads meta.properties, the checkpoint files and the file that marks
-        a clean stop. Raises SkidwayError and OSError.
+        """Locks the directory. Reads meta.properties, the checkpoint files, and whether there is a
+        file that says that the last stop was clean. Raises SkidwayError and OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):

@@ -114,8 +114,8 @@ class OffsetLookup:
 def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
-    """Returns the end of a batch within `max_bytes` of `position`, as late as the index shows. Only
-    if the index shows none, reads the headers of the batches."""
+    """Returns a position at which a batch ends, at most `max_bytes` after `position`: the last such
+    position that the index shows. If the index shows none, reads the headers of the batches."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

@@ -313,8 +313,8 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment at `base_offset`. This is the log end, or in a mirror's log
-        the offset after missing offsets (a gap).
+        """Begins a new active segment at `base_offset`. `base_offset` is the log end offset, or in
+        a mirror's log the offset after a gap (missing offsets).
         """
         try:
             if self._pending:
@@ -386,8 +386,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # Cuts off the bytes of the failed write that may be in the file: nobody may later read
-            # them as a batch.
+            # A part of the failed write may be in the file. Cuts it off, so that it is never read
+            # as a batch.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error

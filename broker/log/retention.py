@@ -34,8 +34,8 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments the caller must delete, and whether it must first roll the
-    active segment, that is, close it and begin a new one.
+    """What the caller must do. count: how many of the oldest segments to delete. roll: whether to
+    roll the active segment first, that is, to close it and begin a new one.
 
     held: whether segments are kept only because a group of `retention.hold` still needs them.
     """

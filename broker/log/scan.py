@@ -24,8 +24,8 @@ from skidway.kafka.batch import (
 )
 
 Holes = Callable[[int, int], bool]
-"""A function that says whether all offsets [first, end) may be missing between two batches (a
-hole)."""
+"""A function that says whether a hole is allowed: whether all offsets [first, end) may be missing
+between two batches."""
 
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13

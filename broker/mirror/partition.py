@@ -102,8 +102,8 @@ class MirrorPartition:
         return done
 
     def look_anew(self) -> None:
-        """Reads the end of the log again, and tells it to the follower, which has another log end
-        in memory."""
+        """Reads the end of the log again and passes it to the follower, because the log does not
+        end at the offset that the follower expects."""
         self._records = self._size_bytes = 0
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))

@@ -22,7 +22,7 @@ _PASSING = (
     errno.ENOMEM,
     errno.EPERM,
     # The errors from here on are network errors of a new connection. accept(2) reports them, too,
-    # although the listening socket is sound.
+    # although the listening socket works.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,

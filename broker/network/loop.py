@@ -88,7 +88,8 @@ class Traffic:
     failed_calls: int = 0
 
     def count_closed(self, reason: str) -> None:
-        """Counts a closed connection under its reason. There are only a few different reasons."""
+        """Counts a closed connection under its reason. (The reason is a label of a metric, so there
+        must be only a few different reasons.)"""
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 

@@ -44,8 +44,8 @@ def test_an_operation_completes_once() -> None:
 
 
 def test_an_operation_expires_at_its_deadline() -> None:
-    """An operation in the purgatory expires once, at its deadline and not before. It is then
-    removed."""
+    """An operation in the purgatory expires once, at its deadline and not before. It then leaves
+    the purgatory."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A], 10.0)

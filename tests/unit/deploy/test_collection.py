@@ -63,8 +63,7 @@ def test_every_option_has_type_and_description(role: str) -> None:
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_variables_have_the_prefix_of_their_role(role: str) -> None:
     """A role's variables begin with the role's name, with the prefix of the fleet (skidway_), or
-    with the prefix of the shared steps (common_). This is tested because ansible-lint does not
-    check it."""
+    with the prefix of the shared steps (common_). ansible-lint does not check this rule."""
     found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
     assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
 

@@ -55,8 +55,9 @@ def remove(nodes: Nodes) -> None:
 def test_the_end_of_a_deletion_removes_all_nodes(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    """The last step of a topic's deletion removes the topic, its partitions, its settings and the
-    deletion mark, in as many transactions as necessary."""
+    """The last step of a topic's deletion removes from ZooKeeper the topic, its partitions, its
+    settings and the node that says that the topic is being deleted, in as many transactions as
+    necessary."""
     monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}

@@ -265,8 +265,8 @@ def test_commits_around_a_rebalance() -> None:
 
 
 def test_a_static_member_comes_back_into_its_place() -> None:
-    """A static member that returns keeps its generation and its assignment. It gets its answer when
-    its new member id is stored. Its old member id is fenced (KIP-345)."""
+    """A static member that returns keeps its generation and its assignment. Its request to join is
+    answered when its new member id is stored. Its old member id is fenced (KIP-345)."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})

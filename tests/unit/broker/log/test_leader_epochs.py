@@ -136,8 +136,8 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
 
 
 def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
-    """A mirror keeps the leader epochs of its source. These epochs are in the copied batches, and
-    consumers of the mirror use them in their requests."""
+    """A mirror keeps the leader epochs of its source. The epochs are in the copied batches, and
+    consumers of the mirror name these epochs in their requests."""
     log = open_in(tmp_path, LogConfig(contiguous=False))
     for epoch, base in ((3, 10), (3, 11), (7, 20)):
         data = batch(b"x")

@@ -624,8 +624,8 @@ def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> 
 
 
 def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
-    """Batches that could not be written because the disk was full are fetched again, and the copy
-    has no hole."""
+    """Batches that could not be written because the disk was full are fetched again, so that they
+    are not missing in the mirror."""
     logs.disk.is_full = True
     fill(logs, 6)
     logs.settle(5)

@@ -100,8 +100,8 @@ LED = PartitionState(1, 3, (1,), 7)
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
     """This broker's catalog always contains this broker, even if the catalog was read while the
-    broker's registration was gone. Otherwise the broker would tell its clients to ask other
-    brokers."""
+    broker's registration was gone. Otherwise the broker would answer to its clients that other
+    brokers, and not itself, are alive."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
