@@ -104,9 +104,9 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts one connection with the spare descriptor, and closes the connection. Called when
-        no other descriptor is left, because a connection that stayed in the socket's queue would
-        wake the loop again and again.
+        """Frees the spare descriptor, which this object keeps open for this purpose, accepts one
+        connection with it, and closes the connection. Called when no other descriptor is left,
+        because a connection that stayed in the socket's queue would wake the loop again and again.
         """
         self.refused_count += 1
         if self._spare >= 0:

@@ -38,7 +38,7 @@ def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Share
 
 
 def test_one_that_is_alone_has_the_whole_turn() -> None:
-    """If only one connection has requests, it gets the whole turn."""
+    """If only one connection has requests, it may use the whole cost of a turn."""
     shares = joined("a")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -64,7 +64,7 @@ def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
 
 def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
     """A connection that sends a request now and then is served first in the next turn, however many
-    others flood the broker."""
+    other connections send requests without pause."""
     flood = "abcdefghijklmnopqrst"
     shares, costs = joined(flood), dict.fromkeys(flood, 20)
     shares.join("!")
