@@ -63,13 +63,13 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """The batch follows a gap in the sequence, or is older than the producer's last five batches,
-    or has the sequence of a stored batch but other bytes.
+    """Raised if a batch follows a gap in the sequence, or is older than the producer's last five
+    batches, or has the sequence of a stored batch but other bytes.
     """
 
 
 class InvalidProducerEpoch(SequenceRefused):
-    """The batch's epoch is lower than the last known epoch of the producer id."""
+    """Raised if a batch's epoch is lower than the last known epoch of the producer id."""
 
 
 class SnapshotDamaged(Exception):
@@ -120,8 +120,8 @@ class ProducerState:
         return _duplicate(header, known)
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Notes the append of a batch that has passed `check`, or that was read from the log
-        itself."""
+        """Notes the append of a batch. The batch has passed `check`, or was read from the log at
+        the start."""
         producer_id = header.producer_id
         crc = CRC_UNKNOWN if header.has_log_append_time else header.crc
         batch = StoredBatch(

@@ -186,8 +186,9 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset after the segment's last record, found with the indexes, without reading all
-    batches. None if an index is wrong or ends too early; it must then be made again.
+    """Returns the offset after the segment's last record, found with the indexes, without reading
+    all batches. None if an index is wrong or ends too early, so that the indexes must be made
+    again.
     """
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
@@ -274,8 +275,8 @@ def _why_damage(
     error: scan.InvalidBatch,
     end_offset: int,
 ) -> str | None:
-    """Why the invalid bytes that a scan has found are damage; None if a crash explains them, so
-    that they may be cut off."""
+    """Returns why the invalid bytes that a scan has found are damage; None if a crash may have left
+    them, so that they may be cut off."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
     descriptor, position = segment.file.descriptor, error.position
@@ -325,9 +326,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Removes from the log all segments after a segment that was cut. Like the bytes that were cut
-    off, their records were never flushed. Renames the segments with records to `.cut` files, and
-    deletes the empty segments.
+    """Removes from the log the segments `following`, which follow a segment that was cut. Their
+    records were never flushed, as the bytes that were cut off were not. Renames segments with
+    records to `.cut` files, and deletes empty segments.
     """
     for segment in following:
         if segment.size:

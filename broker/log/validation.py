@@ -38,31 +38,32 @@ class BatchRefused(Exception):
 
 
 class BatchCorrupt(BatchRefused):
-    """The bytes of the batch contradict each other."""
+    """Raised if the bytes of a batch contradict each other, for example if the CRC is wrong."""
 
 
 class BatchTooLarge(BatchRefused):
-    """The batch has more bytes than the topic allows."""
+    """Raised if a batch has more bytes than the topic allows."""
 
 
 class BatchInvalid(BatchRefused):
-    """The batch is complete, but contains something that a producer must not send."""
+    """Raised if a batch is complete, but contains something that a producer must not send."""
 
 
 class UnsupportedFormat(BatchRefused):
-    """The message format is older than v2."""
+    """Raised if the message format of a batch is older than v2."""
 
 
 class UnsupportedCompression(BatchRefused):
-    """The version of the request does not support the batch's codec."""
+    """Raised if the version of the request does not support the batch's codec."""
 
 
 class ReadOnlyTopic(BatchRefused):
-    """The topic is a mirror, which gets records only from a topic of another cluster."""
+    """Raised if the topic is a mirror, which gets records only from a topic of another cluster."""
 
 
 class TimestampRefused(BatchRefused):
-    """The event times differ from the clock by more than the topic's settings allow."""
+    """Raised if the event times of a batch differ from the clock by more than the topic's settings
+    allow."""
 
 
 def validate(

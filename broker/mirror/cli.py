@@ -97,7 +97,8 @@ def exit_status(sources: Sequence[Source]) -> int:
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """The lines that do not fit into the table. Each line is a name with a reason."""
+    """The lines to print below the table. Each line has the name of a topic or partition, with a
+    reason."""
     lines = []
     for source in sources:
         cluster = source["cluster"]

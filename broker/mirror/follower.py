@@ -161,8 +161,8 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """What to do if the source says that the fetched offset is out of range. log_start,
-        high_watermark: the bounds of the source's log.
+        """Returns what to do if the source has refused a fetch because its offset is out of range.
+        log_start, high_watermark: the bounds of the source's log.
         """
         self.interrupted()
         if log_start > self.log_end:

@@ -55,9 +55,9 @@ class LoopWatcher:
 
 
 class Mirrors:
-    """Runs one MirrorSource for each source cluster: begins its rounds, and wakes the loop when it
-    has something to do. In a round, a MirrorSource asks for its cluster's topics. Implements
-    `broker.mirror.surroundings.Local`.
+    """Runs one MirrorSource for each source cluster. Begins the rounds, in which each MirrorSource
+    asks for its cluster's topics, and wakes the loop when a MirrorSource has something to do.
+    Implements `broker.mirror.surroundings.Local`.
     """
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:

@@ -161,8 +161,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics in this cluster whose topic is no longer mirrored, each
-    with the reason."""
+    """Adds to the plan the mirror topics in this cluster whose topic in the source is no longer
+    mirrored, each with the reason."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)

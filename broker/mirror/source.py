@@ -173,11 +173,13 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection or a request for the topics failed, as a sentence for people."""
+        """Why a connection, or a request for the source's topics, failed last, as a sentence for
+        people."""
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """For each followed partition, the offset up to which it is on disk in this cluster."""
+        """For each followed partition, the offset up to which its records are on disk in this
+        cluster."""
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()

@@ -183,8 +183,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate: enough for the first frame of `held`, but only a few times
-        the number of bytes that have arrived.
+        """How many bytes of memory to allocate: enough for the first frame of `held`, but not more
+        than a few times the number of bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
