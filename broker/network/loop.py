@@ -284,8 +284,8 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles the requests of a connection that were received earlier. Then receives once, and
-        handles the new requests.
+        """Handles those requests of a connection that were received in earlier turns. Then receives
+        once, and handles the new requests.
         """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
@@ -374,8 +374,8 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The beginning of the answer is already sent, so an error can no longer be sent
-            # instead.
+            # The beginning of the answer is already sent, so an error code can no longer be sent in
+            # its place.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)

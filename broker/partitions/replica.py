@@ -22,8 +22,8 @@ class NotEnoughReplicas(Exception):
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """A partition that this broker leads. `followers`: the positions up to which the other in-sync
-    replicas have flushed.
+    """A partition that this broker leads. followers: for each other in-sync replica, the position
+    up to which it has flushed.
     """
 
     partition: TopicPartition
@@ -33,8 +33,8 @@ class Replica:
     followers: dict[int, LogPosition] = field(default_factory=dict)
     high_watermark: LogPosition = field(init=False)
     served: bool = True
-    """False after the partition was dropped. Code that still has a reference to the replica checks
-    this field.
+    """False after the broker has stopped serving the partition. Code that still has a reference to
+    the replica checks this field.
     """
     flush_timer: bool = False
     """Whether a timer for the next flush decision is set. When the timer fires, the broker decides

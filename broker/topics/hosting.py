@@ -302,8 +302,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions whose logs were just made, because their topic was deleted meanwhile, or
-        deleted and recreated.
+        """Drops partitions whose logs were just made, because their topic was deleted (or deleted
+        and recreated) while the logs were made.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
@@ -342,6 +342,6 @@ def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome of a deletion that the broker completes when it starts, or when it tries
-    again. No client waits for that outcome.
+    """Ignores the outcome of a deletion for which no client waits: the broker completes it at its
+    start, or after a failed attempt.
     """

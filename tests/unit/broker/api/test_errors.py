@@ -11,7 +11,7 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only the mirror gets this error and then stops the partition
+    store.TooManyGaps,  # only a mirror gets this error, and stops the partition
     producer_state.SnapshotDamaged,  # recovery catches it and ignores the snapshot
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised

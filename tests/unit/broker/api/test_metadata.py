@@ -207,7 +207,7 @@ class Asking:
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
         """Starts an action, and runs turns of the broker's loop until the action reports that it is
-        done. Then clients can see the effect of the action."""
+        done, so that clients can see its effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         for _ in range(TURNS_MAX):
@@ -275,7 +275,7 @@ def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
 
 
 def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
-    """The answers show a stopped partition as offline until it is deleted."""
+    """The answers show a stopped partition as offline until its topic is deleted."""
     asking.make()
     partition, logs = TopicPartition("logs", 0), asking.core.broker.logs
 

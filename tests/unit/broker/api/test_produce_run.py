@@ -160,8 +160,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
     """The handler of runs (sequences of similar Produce requests) leaves a duplicate batch to the
-    general handler. The answer needs the first offset of the stored batch, and the handler of runs
-    does not have this offset."""
+    general handler, because it cannot give the answer, which has the first offset of the stored
+    batch."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)
@@ -171,7 +171,7 @@ def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
 
 def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
     """With acks=all, a whole run (a sequence of similar Produce requests) is answered after one
-    flush. The run of the next turn waits for another flush."""
+    flush. A run that arrives in the next turn of the loop waits for another flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.handle(1, batch(), -1)

@@ -19,8 +19,8 @@ Watch = Callable[[Any], None]
 
 
 class Nodes:
-    """A stand-in for the client of kazoo (a ZooKeeper library). It reads from a dictionary, and its
-    watches fire once."""
+    """A stand-in for the client of kazoo (a ZooKeeper library). The nodes are in a dictionary, and
+    a watch fires once."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
@@ -85,7 +85,7 @@ STATE = documents.state_path("logs", 0)
 
 
 def test_only_what_changed_is_read_again() -> None:
-    """If the watches of a topic did not fire, the broker does not read the topic again."""
+    """If no watch on a topic's nodes has fired, the broker does not read these nodes again."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.read.clear()
@@ -139,8 +139,8 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
 
 def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
     """If the controller's session ends just when this broker reads the controller's node, this
-    broker becomes the controller. Otherwise no broker would notice that the controller is gone.
-    Clients that ask for the controller would then wait until something else changes."""
+    broker becomes the controller. Otherwise no broker would notice that the controller is gone, and
+    clients would get no controller until another node changes."""
     world = World()
     there = [documents.controller(7, 0)]
 

@@ -76,8 +76,8 @@ class Alive:
 def test_what_zookeeper_refuses_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: KazooException
 ) -> None:
-    """After a lost ZooKeeper session, the broker tries to register and to read the catalog again
-    and again until both succeed."""
+    """After its session with ZooKeeper was lost, the broker must register and read the catalog
+    again. It repeats its attempts until both succeed."""
     alive = Alive(monkeypatch)
     answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
 

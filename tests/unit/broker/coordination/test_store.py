@@ -27,7 +27,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
     looked_at: str, left: bool
 ) -> None:
     """If two brokers create a topic at the same time, the topic gets the settings from the faster
-    broker. Settings that an earlier, unfinished creation left behind do not matter."""
+    broker. Settings that an earlier, unfinished creation has left in ZooKeeper do not matter."""
     nodes = Nodes()
     if left:
         nodes.content[CONFIG] = documents.configs({"retention.ms": "1"})
@@ -36,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # `create` did not read this node, so no other broker was faster
+    else:  # `create` did not read this node, so the test did not simulate a faster broker
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 

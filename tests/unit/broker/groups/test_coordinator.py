@@ -133,8 +133,8 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
 
 
 def test_a_long_client_id_makes_no_long_member_id() -> None:
-    """The member id contains the client id. The coordinator shortens a long client id in the member
-    id, because the member id must fit into a string of the protocol."""
+    """A member id begins with the client id. If the client id is long, the coordinator shortens it,
+    because the member id must fit into a string of the protocol."""
     world = World()
     world.loaded()
     world.join("c" * 32_767)
@@ -147,7 +147,7 @@ def test_a_long_client_id_makes_no_long_member_id() -> None:
 
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
     """While ZooKeeper cannot be reached, a request for a group that is not in memory gets a
-    retriable error. The next request tries to read the group again."""
+    retriable error. The next request for the group makes the coordinator try to read it again."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.jobs.loads.pop()(AWAY)
@@ -203,8 +203,8 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
 
 
 def test_what_a_commit_without_answer_came_to_is_read() -> None:
-    """If ZooKeeper did not answer when the coordinator wrote a commit, it is not known whether the
-    commit was stored. Therefore the coordinator reads the group's offsets again."""
+    """If ZooKeeper does not answer when the coordinator writes a commit, the commit may have been
+    stored or not. Therefore the coordinator reads the group's offsets again."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -304,9 +304,9 @@ def test_a_stop_answers_everybody() -> None:
 
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
-    """Skidway's own consumers coordinate through ZooKeeper. While these consumers use a group, a
-    JoinGroup request for this group gets INCONSISTENT_GROUP_PROTOCOL, and the broker logs one line.
-    After these consumers have left, a join succeeds."""
+    """Skidway's own consumers coordinate through ZooKeeper. While they use a group, a JoinGroup
+    request for this group gets INCONSISTENT_GROUP_PROTOCOL, and the broker logs this once. After
+    they have left, a JoinGroup request succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -381,7 +381,8 @@ def test_a_group_stored_without_its_members_is_stored_again() -> None:
 
 def test_another_broker_s_groups_are_left_to_it() -> None:
     """A broker that does not coordinate the groups reads no group, and answers NOT_COORDINATOR. If
-    the coordinator changes while the broker reads a group, the answer is the same."""
+    another broker becomes the coordinator while this broker reads a group, the answer is
+    NOT_COORDINATOR, too."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.controller = 2

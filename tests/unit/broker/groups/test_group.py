@@ -13,7 +13,7 @@ from skidway.kafka.errors import ErrorCode
 
 
 class World:
-    """A consumer group, and the answers that it has given to its members."""
+    """A consumer group, and the answers that the group has given to its members."""
 
     def __init__(self, **limits: Any) -> None:
         self.limits = GroupLimits(**{"initial_rebalance_delay_s": 0.0, **limits})
@@ -43,8 +43,9 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Sends the JoinGroup request `token` and returns its answer. If the group does not answer
-        at once, lets it check its deadlines first, so that a rebalance that is due can end."""
+        """Sends a JoinGroup request, which the test calls `token`, and returns its answer. If the
+        group does not answer at once, lets the group check its deadlines, so that a rebalance that
+        is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)

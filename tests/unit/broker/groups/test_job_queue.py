@@ -23,7 +23,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class World:
-    """A job queue with a ZooKeeper. The test decides when ZooKeeper answers."""
+    """A job queue with a stand-in for ZooKeeper, which answers when the test says so."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -196,7 +196,8 @@ def test_silence_is_told_to_everybody() -> None:
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
     """If the callback of one caller raises an exception, the other callers of the same job still
-    get their answers, and waiting commits are still written. The exception is raised afterwards."""
+    get their answers, and waiting commits are still written. The queue raises the exception when
+    all of this is done."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 

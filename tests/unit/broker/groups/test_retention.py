@@ -57,8 +57,8 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 def test_a_group_with_members_is_kept() -> None:
     """Offsets of a group with members do not expire. Members that are registered in ZooKeeper count
-    as alive. If no member is registered, but the group's stored record has members, the broker
-    loads the group, and then finds out whether these members are alive."""
+    as alive. If none is registered, but the group's stored record has members, the broker loads the
+    group, and waits for their heartbeats."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",

@@ -1,6 +1,6 @@
-"""Moves of a partition to another broker. Each move is interrupted in the middle and run again. The
-first broker hands the partition's directory over with a file, the waybill. The second broker takes
-the directory over."""
+"""Tests moves of a partition to another broker. Each move is interrupted in the middle and run
+again. The first broker hands the partition's directory over with a file, the waybill. The second
+broker takes the directory over."""
 
 from __future__ import annotations
 

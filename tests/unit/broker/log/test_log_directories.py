@@ -128,8 +128,9 @@ def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the disk of a log directory is full, only this directory's checkpoint is delayed. The
-    directory stays online."""
+    """If the disk of a log directory is full, the checkpoint files of the other directories are
+    written nevertheless. The full directory stays online, and its checkpoint files are written
+    later."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 2)
     write = log_directory.write_checkpoints

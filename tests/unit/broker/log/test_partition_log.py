@@ -100,8 +100,7 @@ def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: 
 
 
 def test_segments_roll_by_size(tmp_path: Path) -> None:
-    """If a batch would make a segment larger than segment.bytes, the segment rolls before this
-    batch."""
+    """If a batch would make a segment larger than segment.bytes, the batch begins a new segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=1000))
     for _ in range(10):
         append(log, sized(400))
@@ -109,8 +108,8 @@ def test_segments_roll_by_size(tmp_path: Path) -> None:
 
 
 def test_segments_roll_by_append_time(tmp_path: Path) -> None:
-    """A segment rolls when segment.ms has passed since its first append, whatever the event times
-    of its records are."""
+    """The log begins a new segment when segment.ms has passed since the first append to the old
+    one, whatever the event times of its records are."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"old", timestamps=[5]), NOW_MS)
     append(log, batch(b"far", timestamps=[NOW_MS * 2]), NOW_MS + 999)
@@ -120,7 +119,8 @@ def test_segments_roll_by_append_time(tmp_path: Path) -> None:
 
 
 def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
-    """After a restart, the time at which a segment rolls still depends on its first append."""
+    """After a restart, too, a segment is closed when segment.ms has passed since the first append
+    to it."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"a"), NOW_MS)
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
@@ -293,8 +293,8 @@ def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
-    """A fetch may wait until a certain number of bytes has arrived. These bytes are counted up to
-    the high watermark, over all segments."""
+    """A fetch may wait until its partitions have a certain number of bytes. The bytes of all
+    segments up to the high watermark are counted."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     for _ in range(3):
         append(log, sized(150))

@@ -137,8 +137,8 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """The broker always detects a snapshot with a flipped bit or with missing bytes at its end. It
-    then reads the log instead."""
+    """The broker always detects that a snapshot has a flipped bit, or lacks bytes at its end. Then
+    it ignores the snapshot and reads the log."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
         broken = bytearray(data)

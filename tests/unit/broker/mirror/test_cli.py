@@ -43,8 +43,8 @@ def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status:
 
 
 def test_every_name_has_its_reason() -> None:
-    """Each partition or topic in the status is printed on a separate line: first the source, then
-    the name, then the reason."""
+    """Each partition or topic of the status that has a reason is printed on a separate line: first
+    the source, then the name, then the reason."""
     told = details(
         [
             source(

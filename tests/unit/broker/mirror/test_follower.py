@@ -1,7 +1,7 @@
 """Tests how a mirror follows a partition of its source. The mirror records each gap, which is a
-range of missing offsets. It continues to copy only while the source provably has the same log. For
-this proof, the mirror fetches its own last batch from the source again, and compares the two
-batches. If they differ, the partition "stops": the mirror copies nothing more into it, and its
+range of missing offsets. It continues to copy only if it has proven that the source has the same
+log. For this proof, the mirror fetches its own last batch from the source again, and compares the
+two batches. If they differ, the partition "stops": the mirror copies nothing more into it, and its
 status gives the reason."""
 
 from __future__ import annotations

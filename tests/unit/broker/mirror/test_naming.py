@@ -29,7 +29,7 @@ class Node(NamedTuple):
 @dataclass
 class ZooKeeper:
     """A stand-in for ZooKeeper: nodes with versions. Each function in `meanwhile` runs once,
-    between a read and the next write."""
+    between a read of the broker and its next write."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     meanwhile: list[Callable[[], None]] = field(default_factory=list)

@@ -231,8 +231,8 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """If the source gave a wrong topic id for a moment, mirroring of the topic continues when the
-    source gives the right id again."""
+    """If the source returns another topic id, the mirroring of the topic stops. It continues when
+    the source returns the old id again."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
     logs.round()
@@ -532,8 +532,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If the gaps of a topic become too many, the partition with the latest gap stops, because the
-    source seems to lose records again and again."""
+    """If a topic would get more gaps than its config may contain, the partition with the latest gap
+    stops, because the source seems to lose records again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -654,8 +654,9 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """While the mirror records a gap, it writes the batches that come before the gap. If this write
-    fails, the mirror fetches these batches again, so that they are not missing."""
+    """While the mirror records a gap in the topic's config, its log writes the batches before the
+    gap. If this write fails, the mirror fetches these batches again, so that they are not
+    missing."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True

@@ -154,9 +154,9 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
-    """A directory may be left from an earlier topic of the same name. If the deletion of the
-    earlier topic had begun, the directory is removed. Otherwise it is set aside (renamed, with its
-    data)."""
+    """A partition's directory may be left from an earlier topic of the same name. If the deletion
+    of the earlier topic had begun, the directory is removed. Otherwise it is set aside (renamed,
+    with its data)."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -217,8 +217,8 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before the broker has begun to lead its partitions,
-    the second topic is served."""
+    """If a topic is deleted and created again before the broker leads the partitions of the first
+    topic, the partitions of the second topic are served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
     world.start()
