@@ -2,11 +2,12 @@
 
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
-This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. pip's own
-lines become "  12 pyspark-4.3.0 (434.1 MB)". While pip downloads or builds something large, it
-prints nothing. Then this script prints every SILENCE_S seconds a line that says what pip is doing.
-If pip fails, the script shows pip's last lines. This script needs only the standard library
-and any pip, because nothing else is installed yet.
+This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. For each
+distribution, this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" in place of pip's
+lines. While pip downloads or builds something large, it prints nothing. Then this script prints
+every SILENCE_S seconds a line that says what pip is doing. If pip fails, the script shows pip's
+last lines. This script needs only the standard library and any pip, because nothing else is
+installed yet.
 """
 
 import re

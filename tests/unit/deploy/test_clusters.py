@@ -64,7 +64,7 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
 
 
 def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
-    """When a role must wait until servers are there, a host waits only for the servers of its own
+    """If a role must wait until servers answer, it waits only for the servers of the host's own
     cluster. A server without a cluster in the inventory belongs to the first cluster."""
     hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
     hosts["b3"]["skidway_cluster"] = "dc2"

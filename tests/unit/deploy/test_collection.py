@@ -1,5 +1,5 @@
-"""The argument specs, defaults, README and playbooks of the Ansible collection agree with each
-other."""
+"""Tests that the argument specs, defaults, README and playbooks of the Ansible collection agree
+with each other."""
 
 from __future__ import annotations
 
@@ -176,8 +176,8 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
     ],
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
-    """The program that drains the agent prints its result after its log lines, to the same output.
-    The role finds the result after these lines."""
+    """`skidway agent drain` prints its result after its log lines, into the same file. The role
+    finds the result after these lines."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -51,9 +51,9 @@ def test_without_a_time_between_runs_the_timer_starts_them() -> None:
 
 def test_with_a_time_between_runs_the_service_stays() -> None:
     """If the variable loader_every is set, the resident service (which keeps running) makes a load
-    at this interval. Apart from the interval, the drop-in of this service equals the drop-in of the
-    single runs. So directories and an operator's own environment variables, such as those for HDFS,
-    apply to both."""
+    at this interval. Apart from the interval, the systemd drop-in of this service equals the
+    drop-in of the service for single runs. So an operator's directories and environment variables,
+    such as those for HDFS, apply to both services."""
     hdfs = ["HADOOP_USER_NAME=etl", "KRB5CCNAME=/run/etl"]
     found = role(loader_every="90s", loader_unit_overrides={"Service": {"Environment": hdfs}})
     assert found["loader_stays"] is True

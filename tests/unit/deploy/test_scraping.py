@@ -1,5 +1,5 @@
-"""The role `monitoring` derives the targets of Prometheus (the addresses that it scrapes) from the
-inventory."""
+"""Tests how the role `monitoring` derives the targets of Prometheus (the addresses that Prometheus
+scrapes) from the inventory."""
 
 from __future__ import annotations
 

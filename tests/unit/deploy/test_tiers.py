@@ -109,8 +109,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """One loader may load from a cluster itself and another loader from the cluster's mirror. Then
-    a topic counts as loaded if one of the two loaders loads it."""
+    """One loader may load from a cluster itself, and another loader from the cluster that mirrors
+    it. Then a topic counts as loaded if at least one of the two loaders loads it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
