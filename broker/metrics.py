@@ -1,7 +1,8 @@
 """Makes metrics from the broker's counts at each scrape.
 
-The thread of the metrics endpoint runs this code, and only reads the counts. The labels for refused
-batches and closed connections come from fixed sets of reasons.
+The thread of the metrics endpoint runs this code, and only reads the counts. The labels with the
+reasons for refused batches and closed connections come from fixed sets, so the number of time
+series is limited.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keeps requests that cannot be answered yet: fetches for which there is too little data, and
 produce requests that wait until the high watermark has passed their batches. Such a request is
-called an *operation* here. Two things come from Kafka: the name "purgatory", and the rule that
-every operation completes exactly once.
+called an *operation* here. As in Kafka, every operation completes exactly once. The name
+"purgatory" is Kafka's, too.
 
 An operation is registered for each partition for which it waits. Code that changes a partition
 calls `check`, which asks each operation of that partition whether it can complete. At its deadline,
@@ -42,8 +42,8 @@ class Delayed(Protocol):
 
 WATCHED_MAX = 1_000_000
 """All operations together may wait for at most this many partitions. A million entries need about
-200 MB of memory. A limit is necessary because an operation remains after its connection is closed.
-So the number of connections does not limit the number of operations.
+200 MB of memory. The limit on connections is not enough, because an operation remains after its
+connection is closed.
 """
 _log = log.get(__name__)
 

@@ -56,7 +56,8 @@ class MirrorSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for names and patterns that cannot work."""
+        """Raises ConfigurationRefused if the name of the source cluster, or a pattern of topics, is
+        not valid."""
         if not self.cluster or "." in self.cluster:
             raise ConfigurationRefused(
                 f"mirror.sources.cluster: {self.cluster!r} must be a name without a dot"

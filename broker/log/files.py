@@ -1,5 +1,5 @@
-"""Open files whose descriptors stay open until their last reader is done, and the errors of a
-disk."""
+"""Open files whose descriptors stay open until their last user is done, and the errors that a disk
+reports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ IOV_MAX = 1024
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may work again. So the broker refuses only the append that
-failed, and continues to use the log directory.
+"""Errors after which the same disk may work again. After such an error, the broker refuses only the
+append that failed, and continues to use the log directory.
 """
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
@@ -25,8 +25,8 @@ DEVICE_ERRORS = frozenset(
 
 
 class StorageFailed(SkidwayError):
-    """The disk refused an operation. If the operation was an append, the log contains no part of
-    the appended batches."""
+    """Raised if the operating system reports an error for an operation on a file. If the operation
+    was an append, the log contains no part of the appended batches."""
 
     def __init__(self, what: str, path: Path, error: OSError, *, final: bool = False) -> None:
         super().__init__(f"cannot {what} {path}: {error.strerror or error}")
@@ -47,8 +47,8 @@ class StorageFailed(SkidwayError):
 
 
 class DamagedLog(SkidwayError):
-    """A log contains bytes that the broker cannot have written. The broker must not serve the log's
-    partition."""
+    """Raised if a log contains bytes that the broker cannot have written. The broker must not serve
+    the log's partition."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:
         super().__init__(f"{path} is damaged at position {position}: {reason}")
@@ -87,8 +87,8 @@ class OpenFile:
 
 
 def write_all_at(descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> None:
-    """Writes all buffers, beginning at `position`, even if the kernel accepts only a part of the
-    bytes at a time. Raises OSError.
+    """Writes all buffers one after the other into the file, from the byte `position` on. If the
+    kernel accepts only a part of the bytes, writes the rest with further calls. Raises OSError.
     """
     at = 0
     while at < len(buffers):

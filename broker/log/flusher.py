@@ -1,12 +1,12 @@
-"""The threads that wait for the disk, so that the loop does not have to wait.
+"""Threads that do the work that must wait for the disk, so that the loop need not wait.
 
-The loop submits work as a function without arguments that uses only descriptors and paths. The
-result comes back to the loop by `post`. At any time each partition has at most one flush in the
-queue, and each log directory has at most one write of its checkpoints in the queue. The number of
-other items in the queue has no limit. Each deletion of expired files, each creation of logs, each
-removal of a partition's directory, and each look at the sizes of the volumes is a separate item.
-These items are small because they contain only paths, so it does no harm if many of them wait for a
-slow disk.
+The loop submits work as a function without arguments that uses only descriptors and paths. When the
+work is done, its thread calls `post` to pass the result to the loop. At any time each partition has
+at most one flush in the queue, and each log directory has at most one write of its checkpoints in
+the queue. The number of other items in the queue has no limit. Each deletion of expired files, each
+creation of logs, each removal of a partition's directory, and each look at the sizes of the volumes
+is a separate item. These items are small because they contain only paths, so it does no harm if
+many of them wait for a slow disk.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from skidway.broker.log.partition_log import Flush
 from skidway.files import fsync_directory, write_atomically
 
 Post = Callable[[Callable[[], None]], None]
-"""Makes the loop run a function soon. May be called from any thread."""
+"""A function that makes the loop run the given function soon. Any thread may call it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """How a piece of work ended. `error` is None if the work succeeded."""
+    """How submitted work ended. `error` is None if the work succeeded."""
 
     error: OSError | None
     seconds: float
 
 
 class NothingSynced(OSError):
-    """A flush failed before its first fsync. The data that it should have made durable is still in
-    the page cache, so the flush can be repeated."""
+    """Raised if a flush fails before its first fsync. The data is still in the page cache, so the
+    flush can be repeated. (After a failed fsync, the kernel may have dropped the data.)"""
 
 
 class DiskWorker(Protocol):
@@ -67,7 +67,8 @@ class Flusher:
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         """Does `work` on one of the threads, then calls `done` on the loop.
 
-        The only exception that `work` may raise is OSError. The outcome then contains this error.
+        The only exception that `work` may raise is OSError. In this case, `done` gets an outcome
+        that contains the error.
         """
         self._queue.put((work, done))
 
@@ -83,11 +84,11 @@ class Flusher:
             work, done = item
             outcome = timed(work)
             self._post(_bound(done, outcome))
-            del item, work, done  # closes the work's descriptors before the next item comes
+            del item, work, done  # closes the descriptors that `work` uses
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:
-    """Does the work. Returns its outcome and its duration."""
+    """Calls `work`, and returns its error and its duration."""
     start = time.monotonic()
     try:
         work()
@@ -97,8 +98,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Carries out a flush: makes leader epochs, closed segments, the active segment and the names
-    of files durable.
+    """Carries out a flush: makes the file of leader epochs, the closed segments, the active segment
+    and the directory's entries for these files durable.
 
     Raises OSError. If the file of leader epochs cannot be written, for example because the disk is
     full, this error is NothingSynced.

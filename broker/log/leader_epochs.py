@@ -1,5 +1,5 @@
-"""The offset at which each leader epoch began in a log. These offsets are derived from the leader
-epochs in the headers of the batches.
+"""The first offset of each leader epoch in a log. These offsets are derived from the leader epochs
+in the headers of the batches.
 
 A consumer knows the leader epoch of the last record that it read, and asks where this epoch ended.
 From the answer the consumer learns whether the log still contains the records that it read
@@ -54,10 +54,10 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 class LeaderEpochs:
     """One entry for each leader epoch of a log, in ascending order of epochs and offsets. Only the
-    log's PartitionLog changes these entries.
+    PartitionLog of this log changes these entries.
 
     latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
-    differ from the file.
+    differ from those in the file `leader-epoch-checkpoint`.
     """
 
     __slots__ = ("_entries", "changed", "latest")
@@ -73,8 +73,8 @@ class LeaderEpochs:
         return tuple(self._entries)
 
     def begin(self, epoch: int, offset: int) -> None:
-        """Adds an entry for an epoch that is higher than `latest`. offset: that of the epoch's
-        first record."""
+        """Adds an entry for an epoch that is higher than `latest`. offset: the offset of the
+        epoch's first record."""
         assert epoch > self.latest
         # An entry at this offset or above belongs to an epoch whose records were all removed from
         # the log.
@@ -84,20 +84,22 @@ class LeaderEpochs:
         self.latest, self.changed = epoch, True
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets epochs that begin at an offset or later, because their records were removed."""
+        """Removes the entries of epochs that begin at `offset` or later, because the records of
+        these epochs were removed."""
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
             self.changed = True
         self.latest = self._entries[-1].epoch if self._entries else UNDEFINED
 
     def cut_front(self, log_start_offset: int) -> None:
-        """Forgets epochs that end before the log start offset, or at it."""
+        """Removes the entries of epochs whose records are all below the log start offset."""
         while len(self._entries) > 1 and self._entries[1].offset <= log_start_offset:
             self._entries.pop(0)
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """The end of `epoch`, or, if this epoch is not known, of the highest known epoch below it.
+        """Returns the end of `epoch`. If the log has no record of this epoch, returns the end of
+        the highest known epoch below `epoch`.
 
         `current` is the leader's present epoch. If the present epoch has no record yet, it begins
         at the log end.
@@ -110,8 +112,8 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # If the given epoch is lower than every entry, the answer names the given epoch itself, and
-        # the offset at which the first entry begins, as in Kafka.
+        # If the given epoch is lower than the epoch of every entry, the answer contains the given
+        # epoch and the offset of the first entry, as in Kafka.
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 
@@ -123,8 +125,8 @@ class LeaderEpochs:
 
 
 def read(directory: Path) -> list[EpochStart] | None:
-    """The entries of the file in a partition's directory; None if the file is missing or
-    damaged."""
+    """Returns the entries of the file `leader-epoch-checkpoint` in a partition's directory; None if
+    the file is missing or damaged."""
     path = directory / names.LEADER_EPOCHS
     try:
         lines = path.read_text("ascii").splitlines()

@@ -1,5 +1,6 @@
-"""One of `log.dirs`. The broker has locked it, and its meta.properties says that it belongs to this
-broker. A log directory is either in use or offline.
+"""A log directory: one of the directories in the setting `log.dirs`. It is either in use or
+offline. Before the broker uses the directory, it locks the directory, and checks that the
+directory's meta.properties names this broker.
 
 The failure of a directory does not affect the other directories. If the disk of a directory has a
 lasting failure (the device or an fsync reports an error), the directory is offline until the broker
@@ -30,12 +31,12 @@ _log = log.get(__name__)
 
 @dataclass(slots=True, eq=False)
 class LogDirectory:
-    """One log directory, with the offsets of its last checkpoint. Until the broker writes its first
-    checkpoint, these offsets are those in the directory's checkpoint files.
+    """One log directory, with the offsets that its two checkpoint files contain: the recovery point
+    and the log start offset of each partition.
 
     offline: why the directory is not in use; None while it is in use. full: the operation that
     failed because the volume had no space, in words for people; None if something was written since
-    then. noted: the partitions that may have an entry in the checkpoint files.
+    then. noted: the partitions for which the checkpoint files may have an entry.
     """
 
     path: Path
@@ -49,8 +50,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Locks the directory. Reads meta.properties, the checkpoint files and the file that marks
-        a clean stop. Raises SkidwayError and OSError.
+        """Locks the directory. Reads meta.properties, the checkpoint files, and whether there is a
+        file that says that the last stop was clean. Raises SkidwayError and OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
@@ -83,13 +84,13 @@ class LogDirectory:
             )
 
     def note_full(self, reason: str) -> None:
-        """Notes that an operation failed because there is no space."""
+        """Notes that an operation failed because the directory's volume had no space."""
         if self.full is None:
             _log.error("log_directory_full", directory=str(self.path), reason=reason)
         self.full = reason
 
     def note_written(self) -> None:
-        """Notes that something was written, so there is space."""
+        """Notes that something was written, so that the volume no longer counts as full."""
         if self.full is not None:
             self.full = None
             _log.info("log_directory_has_space", directory=str(self.path))
@@ -105,16 +106,18 @@ class LogDirectory:
         return status.f_bavail * status.f_frsize
 
     def go_offline(self, reason: str) -> None:
-        """Takes the directory out of use. reason: for people."""
+        """Takes the directory out of use. reason: why, in words for people."""
         self.offline = reason
         _log.error("log_directory_offline", directory=str(self.path), reason=reason)
 
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
     """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
-    directory can be used. Raises StateRefused if another process uses a directory, or if the
-    meta.properties of a directory is damaged. In both cases of StateRefused the broker does not
-    start, because the cause is an operator's mistake and not a failed disk.
+    directory can be used.
+
+    Raises StateRefused if another process uses a directory, or if the meta.properties of a
+    directory is damaged. After StateRefused the broker does not start, because the cause is
+    probably an operator's mistake and not a failed disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None
@@ -147,5 +150,5 @@ def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None
 
 
 def only(offsets: Mapping[TopicPartition, int], keep: Iterable[TopicPartition]) -> Offsets:
-    """The offsets of the partitions in `keep`."""
+    """Returns those entries of `offsets` whose partition is in `keep`."""
     return {each: offsets[each] for each in keep if each in offsets}

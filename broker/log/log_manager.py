@@ -164,7 +164,8 @@ class LogManager:
                     found.append((partition, Found(home, topic_id)))
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
-        """Writes the topic id into a partition's directory that has none. Raises SkidwayError."""
+        """Writes the topic id into the directory of a partition that has no topic id yet. Raises
+        SkidwayError."""
         path = found.directory.path / names.partition_directory(partition)
         try:
             checkpoints.write_partition_metadata(path, topic_id)
@@ -215,7 +216,8 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Called when all logs are open. Removes the files that mark the last clean stop."""
+        """Called when all logs are open. Removes the files that say that the last stop was
+        clean."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -341,8 +343,8 @@ class LogManager:
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
-        """The directory of a partition that was handed over, and that this broker has not taken
-        over. None if there is no such directory.
+        """The directory of a partition that another broker has handed over, and that no broker has
+        taken over yet. None if there is no such directory.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
@@ -366,8 +368,8 @@ class LogManager:
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
-        """Takes the expired segments out of the logs, and forgets producers whose last append is
-        too old."""
+        """Takes the expired segments out of the logs, and forgets the producers whose last append
+        is more than `producer_expiration_ms` ago."""
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
@@ -390,8 +392,9 @@ class LogManager:
         self._checkpoints.write(self._contents, done)
 
     def measure(self, look: Callable[[Path], T], done: Callable[[dict[Path, T]], None]) -> None:
-        """Calls `look` for each directory in use, in the background. If a call fails, the directory
-        has no entry in the result.
+        """Calls `look` for each log directory in use, in the background, and then calls `done` on
+        the loop with the results by directory. If a call of `look` fails, its directory has no
+        entry in the results.
         """
         found: dict[Path, T] = {}
         paths = [each.path for each in self._online()]
@@ -411,8 +414,8 @@ class LogManager:
 
     def close(self, broker_epoch: int) -> None:
         """The last step of a clean stop: closes the logs, and writes the files that make the next
-        start quick. The caller must have flushed everything, and the worker must be done. Never
-        raises an exception.
+        start quick. Before this call, the caller must have flushed all logs, and `worker` must have
+        done all submitted work. Never raises an exception.
         """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
@@ -439,7 +442,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # For a stopped partition, the file keeps the offset that it had.
+        # For a stopped partition, the file keeps the offset that it had before.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
@@ -476,7 +479,8 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            # only after mkdir: if mkdir fails, `path` is another log's directory, which must stay
+            # only after mkdir: if mkdir fails, `path` may be another log's directory, which must
+            # stay
             made.append(path)
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)

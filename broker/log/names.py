@@ -55,7 +55,8 @@ def segment_file(base_offset: int, suffix: str) -> str:
 
 
 def base_offset_of(name: str, suffix: str) -> int | None:
-    """The base offset in a file name that ends with `suffix`; None for any other name."""
+    """Returns the base offset in a file name of the form that `segment_file` makes with `suffix`;
+    None for any other name."""
     stem = name[: -len(suffix)]
     if not name.endswith(suffix) or len(stem) != _DIGITS or not stem.isdecimal():
         return None
@@ -81,7 +82,8 @@ def partition_of(directory: str) -> TopicPartition | None:
 
 
 def leaving_directory(partition: TopicPartition, suffix: str) -> str:
-    """A new name for the directory of a partition that is no longer served."""
+    """Returns a new name, which ends with `suffix`, for the directory of a partition that is no
+    longer served."""
     tail = f".{secrets.token_hex(16)}{suffix}"
     return partition_directory(partition)[: FILE_NAME_MAX - len(tail)] + tail
 

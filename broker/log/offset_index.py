@@ -30,7 +30,7 @@ class OffsetIndex:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file `.index`."""
         return self._entries.path
 
     @property
@@ -49,16 +49,18 @@ class OffsetIndex:
         return len(self._entries.tail) >= TAIL_MAX
 
     def append(self, last_offset: int, position: int) -> None:
-        """Notes that the batch that begins at `position` ends with the record `last_offset`."""
+        """Adds an entry for the batch that begins at the byte `position` and whose last record has
+        the offset `last_offset`."""
         self._entries.append(last_offset - self._base_offset, position)
 
     def entry_before(self, offset: int) -> tuple[int, int]:
-        """(last offset, position) of the batch that contains an offset, or of an earlier batch."""
+        """Returns (last offset, position) of the last batch in the index whose last offset is not
+        above `offset`; (base offset, 0) if there is none."""
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:
-        """(last offset, position) of the last batch in the index that begins at a position or
-        before it."""
+        """Returns (last offset, position) of the last batch in the index that begins at `position`
+        or before it; (base offset, 0) if there is none."""
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
@@ -68,8 +70,8 @@ class OffsetIndex:
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
-        """Forgets the entries of batches at `position` or later. These batches were never written,
-        and their entries were never saved.
+        """Removes the entries of batches that begin at `position` or later. The write of these
+        batches has failed, and their entries are still in memory only.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:
@@ -84,8 +86,8 @@ class OffsetIndex:
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:
-        """The entry with its absolute offset. If there is no entry, the segment's start: (base
-        offset, 0).
+        """Returns the entry with its absolute offset; if `entry` is None, returns the segment's
+        start, (base offset, 0).
         """
         return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 

@@ -1,5 +1,5 @@
-"""Finds the batches of a log from an offset on: the segment, the position, and the number of
-bytes."""
+"""Finds where the batches from an offset on are: in which segment, at which position of its file,
+and how many bytes they have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POSITIONS_REMEMBERED = 16
 
 
 class OffsetOutside(Exception):
-    """The offset of a read is below the log start offset or above the log end offset."""
+    """Raised if the offset of a read is below the log start offset or above the log end offset."""
 
 
 class OffsetLookup:
@@ -39,7 +39,8 @@ class OffsetLookup:
     def batches(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Whole batches of one segment, from the batch that contains `offset` up to `end`.
+        """Returns the range of a segment's file with whole batches, from the batch that contains
+        `offset` up to `end`.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
         included even if it is larger.
@@ -81,19 +82,21 @@ class OffsetLookup:
             del self._positions[next(iter(self._positions))]
 
     def forget_below(self, offset: int) -> None:
-        """Forgets positions before an offset, because the log now begins at this offset."""
+        """Forgets the remembered positions of offsets below `offset`, because the log now begins at
+        `offset`."""
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """The segment and position of the batch that contains an offset. If the offset is in a gap,
-        the result is the segment and position of the next batch.
+        """Returns the segment and position of the batch that contains an offset. If no batch
+        contains the offset (a gap), returns those of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # The remembered place may be the end of a segment that was closed since then. If the offset
-        # is now in the gap after it, `segment.find` finds no batch, and the next segment is used.
+        # A remembered position may be the end of a segment that was closed later. Then no batch
+        # begins there, and the position must not be used. `segment.find` finds no batch either, and
+        # the result is the start of the next segment.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]
@@ -111,8 +114,8 @@ class OffsetLookup:
 def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
-    """Finds the position after the last batch that ends within `max_bytes`. Reads the batches'
-    headers only where the index does not help."""
+    """Returns a position at which a batch ends, at most `max_bytes` after `position`: the last such
+    position that the index shows. If the index shows none, reads the headers of the batches."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

@@ -16,8 +16,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The arguments for opening a partition's log. The offsets come from the checkpoints of its log
-    directory."""
+    """The arguments for opening a partition's log. The recovery point and the log start offset come
+    from the checkpoint files of the log directory."""
 
     partition: TopicPartition
     directory: Path

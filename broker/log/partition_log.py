@@ -53,7 +53,8 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The files to fsync. When all of them are synced, the log is durable up to `end`."""
+    """The files to fsync. When all of them are synced, the log is durable up to the position
+    `end`."""
 
     files: tuple[OpenFile, ...]
     indexes: tuple[Path, ...]
@@ -97,8 +98,8 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end at the last clean stop. None if the last stop was not clean, or if a segment
-        was rolled after that stop.
+        """The log end offset at the last clean stop. None if the last stop was not clean, or if a
+        new segment was begun after that stop.
         """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
@@ -127,8 +128,8 @@ class PartitionLog:
     def append(
         self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> Appended:
-        """Writes offset and leader epoch into the header of a valid batch. The batch's bytes must
-        stay unchanged until `write`.
+        """Appends a valid batch: writes its offset and leader epoch into its header, and remembers
+        its bytes, which must stay unchanged until `write`.
 
         Raises SequenceRefused. Raises StorageFailed if the log could not begin a new segment. In
         this case, later appends in the same turn also raise StorageFailed.
@@ -155,9 +156,9 @@ class PartitionLog:
         """Appends a batch of another cluster's log unchanged, with its offsets and leader epoch.
 
         The batch's base offset is the log end or higher. If it is higher, the caller has already
-        recorded the offsets between the log end and the base offset as a gap. The sequence numbers
-        of producers are not checked. The batch's bytes must stay unchanged until `write`. Raises
-        StorageFailed.
+        recorded in the topic's config that the offsets between the log end and the base offset are
+        missing (a gap). The sequence numbers of producers are not checked. The batch's bytes must
+        stay unchanged until `write`. Raises StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
@@ -180,7 +181,8 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Whole batches, from the batch that contains `offset` up to `end`.
+        """Returns the range of one segment's file with whole batches, from the batch that contains
+        `offset` up to `end`.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
         included even if it is larger. Returns None if there is no such batch. Raises OffsetOutside,
@@ -205,8 +207,8 @@ class PartitionLog:
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:
-        """The files to fsync; None if everything is flushed, or if a flush is running. Raises
-        StorageFailed."""
+        """Returns the files to fsync; None if everything is flushed, or if a flush is running.
+        Raises StorageFailed."""
         if self.flush_running or self.written.offset == self.flushed.offset:
             return None
         closed = tuple(self._unflushed)
@@ -271,8 +273,8 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes the files that make the next start quick. Every record must already be flushed.
-        Raises OSError.
+        """Writes the indexes and the producer state, so that the next start need not read the log.
+        Every record must already be flushed. Raises OSError.
         """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
@@ -283,7 +285,7 @@ class PartitionLog:
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
-        """The segment for a batch of this size and these offsets. Begins a new segment if
+        """Returns the segment for a batch with this size and these offsets. Begins a new segment if
         necessary."""
         segment, config = self.segments[-1], self.config
         if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
@@ -311,8 +313,8 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment at `base_offset`. This is the log end, or in a mirror's log
-        the offset after missing offsets (a gap).
+        """Begins a new active segment at `base_offset`. `base_offset` is the log end offset, or in
+        a mirror's log the offset after a gap (missing offsets).
         """
         try:
             if self._pending:
@@ -329,7 +331,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        # the next flush must include its indexes, even if its records are flushed
+        # the next flush must include the old segment's indexes, even if its records are flushed
         self._unflushed.append(old)
         self.segments.append(new)
         self._index_full = False
@@ -372,7 +374,7 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets the appends since the last write. `file`: the segment's file; None if it could
+        """Undoes the appends since the last write. file: the segment's file; None if the file could
         not be opened, so that no byte of these appends was written.
         """
         undo = self._undo
@@ -384,8 +386,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # Cuts off the bytes of the failed write that may be in the file: nobody may later read
-            # them as a batch.
+            # A part of the failed write may be in the file. Cuts it off, so that it is never read
+            # as a batch.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error
@@ -394,7 +396,7 @@ class PartitionLog:
         try:
             segment.save_indexes()
         except OSError as error:
-            # Only the index could not be written; the batches are. Its entries stay in memory, and
+            # The batches are written, but the index is not. The index entries stay in memory, and
             # the log tries to write them again later.
             failure = StorageFailed("write the index of", segment.path, error)
             if not failure.is_passing:

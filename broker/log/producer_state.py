@@ -1,4 +1,5 @@
-"""The last batches of each idempotent producer, and which batch the producer may send next.
+"""Remembers the last batches of each idempotent producer, and decides which batch the producer may
+send next.
 
 The log remembers for each producer id its epoch, the time of its last append, and its last five
 batches with their sequences, offsets and CRCs (KIP-98). Five batches are enough, as in Kafka,
@@ -40,13 +41,15 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers assign only producer ids below this limit. A new id must be higher than every id in the
-logs that is below the limit. Higher ids in the logs are ignored, because a client may send any id.
-If they counted, one batch with the largest possible id would leave no id for other producers.
+"""Brokers assign only producer ids below this limit. A new id must be higher than every id below
+the limit that the logs contain. Ids at the limit or above it do not matter for this rule. A client
+may send any id, so otherwise one batch with the largest possible id would leave no id for other
+producers.
 """
 CRC_UNKNOWN = 0
-"""The value for an unknown CRC. When a log with LogAppendTime is read again, the CRCs of the
-producers' bytes are unknown, because the broker has overwritten them in the batches.
+"""The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a
+producer's batch, and replaces the batch's CRC. So when the log is read again, the CRC of the bytes
+that the producer sent is unknown.
 """
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
@@ -56,22 +59,22 @@ _BATCH = struct.Struct(">iiqqI")
 
 
 class SequenceRefused(Exception):
-    """An idempotent producer has sent a batch that cannot be its next batch."""
+    """Raised if an idempotent producer has sent a batch that cannot be its next batch."""
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """The batch follows a gap in the sequence, or is older than the producer's last five batches,
-    or has the sequence of a stored batch but other bytes.
+    """Raised if a batch follows a gap in the sequence, or is older than the producer's last five
+    batches, or has the sequence of a stored batch but other bytes.
     """
 
 
 class InvalidProducerEpoch(SequenceRefused):
-    """The batch's epoch is lower than the last known epoch of the producer id."""
+    """Raised if a batch's epoch is lower than the last known epoch of the producer id."""
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that the broker must ignore. The broker can compute the state from the log
-    instead."""
+    """Raised for a snapshot with invalid bytes. The broker ignores such a snapshot, and computes
+    the state from the log instead."""
 
 
 class StoredBatch(NamedTuple):
@@ -117,8 +120,8 @@ class ProducerState:
         return _duplicate(header, known)
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Notes the append of a batch that has passed `check`, or that was read from the log
-        itself."""
+        """Notes the append of a batch. The batch has passed `check`, or was read from the log at
+        the start."""
         producer_id = header.producer_id
         crc = CRC_UNKNOWN if header.has_log_append_time else header.crc
         batch = StoredBatch(

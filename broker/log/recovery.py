@@ -1,4 +1,5 @@
-"""Makes a log from the files of a partition, after a clean stop and after a crash.
+"""Opens the log of a partition at the start of the broker, after a clean stop or after a crash
+(recovery).
 
 After a clean stop, recovery looks only at the end of the log. Otherwise it reads every batch from
 the recovery point on, checks its CRC, and computes the indexes and the state of producers again.
@@ -22,14 +23,14 @@ Recovery divides invalid bytes into three kinds:
                   the file and the position. The broker does not serve the partition, and changes
                   nothing.
 
-A log that ends before its recovery point is also damaged, because a file is missing or was cut.
+A log that ends before its recovery point is also damaged: a file is missing or has lost its end.
 Recovery does not read segments that end before the recovery point, but each of them must end where
 the next segment begins. (Recovery reads a segment that ends exactly at the recovery point, because
 its indexes may not be on disk yet.) In a mirror's log, only the offsets in the gaps of the topic's
 settings may be missing. Recovery makes an index again if it is missing, partial or too short.
 Recovery also makes an index again if the index's last entry does not match its batch.
 
-Recovery syncs the valid batches before they count as flushed.
+Recovery calls fsync for the valid batches before they count as flushed.
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether the last segments of a log are empty files that begin elsewhere than at `end_offset`,
-    the end of the log before them.
+    """Whether `segments`, the last segments of a log, are empty files whose first base offset does
+    not follow `end_offset`, the end of the log before these segments.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.
@@ -157,8 +158,9 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if offsets are missing between two segments. Only in a mirror topic may
-    offsets be missing, if the topic's config lists them as gaps.
+    """Raises DamagedLog if `segment` does not begin at `end_offset`, the end of the segment before
+    it. Only in a mirror topic may it begin later, if the topic's config lists the missing offsets
+    as gaps.
     """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
@@ -184,8 +186,9 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset after the segment's last record, found with the indexes, without reading all
-    batches. None if an index is wrong or ends too early; it must then be made again.
+    """Returns the offset after the segment's last record, found with the indexes, without reading
+    all batches. None if an index is wrong or ends too early, so that the indexes must be made
+    again.
     """
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
@@ -272,8 +275,8 @@ def _why_damage(
     error: scan.InvalidBatch,
     end_offset: int,
 ) -> str | None:
-    """Why the invalid bytes that a scan has found are damage; None if a crash explains them, so
-    that they may be cut off."""
+    """Returns why the invalid bytes that a scan has found are damage; None if a crash may have left
+    them, so that they may be cut off."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
     descriptor, position = segment.file.descriptor, error.position
@@ -323,9 +326,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Removes from the log all segments after a segment that was cut. Like the bytes that were cut
-    off, their records were never flushed. Renames the segments with records to `.cut` files, and
-    deletes the empty segments.
+    """Removes from the log the segments `following`, which follow a segment that was cut. Their
+    records were never flushed, as the bytes that were cut off were not. Renames segments with
+    records to `.cut` files, and deletes empty segments.
     """
     for segment in following:
         if segment.size:
@@ -344,8 +347,8 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the empty segments after a segment that was cut, because otherwise there would be a
-    gap between the offsets of two segments."""
+    """Deletes the files of the segments `following`, which follow a segment that was cut and have
+    no records any more. If they stayed, offsets would be missing between two segments."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

@@ -4,13 +4,14 @@ carries out what they decide.
 Only whole, flushed segments expire, and the oldest expire first. A segment expires by time if its
 last *append* is longer ago than `retention.ms`; event times do not matter. A segment expires by
 size if the newer segments together still have `retention.bytes` or more. A segment whose records
-are all below the log start offset expires in any case. If the active segment has expired, a new
-segment is begun first, so that the log keeps its end offset.
+are all below the log start offset expires in any case. If the active segment has expired, the log
+begins a new segment before it deletes the expired one. In this way the log end offset is kept.
 
-The consumer groups in the setting `retention.hold` hold segments back. `held_from` is the lowest
-offset that one of these groups still needs. A segment with records at this offset or later is kept
-although it has expired. It expires nevertheless if it is older than `retention.hold.max.ms`, or if
-the newer segments together still have `retention.hold.max.bytes` or more.
+The consumer groups in the topic's setting `retention.hold` delay the expiration of segments.
+`held_from` is the lowest offset that one of these groups still needs. A segment with records at
+this offset or later is kept although it has expired. It expires nevertheless if it is older than
+`retention.hold.max.ms`, or if the newer segments together still have `retention.hold.max.bytes` or
+more.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments the caller must delete, and whether it must first roll the
-    active segment, that is, close it and begin a new one.
+    """What the caller must do. count: how many of the oldest segments to delete. roll: whether to
+    roll the active segment first, that is, to close it and begin a new one.
 
     held: whether segments are kept only because a group of `retention.hold` still needs them.
     """

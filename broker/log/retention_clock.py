@@ -4,9 +4,9 @@ Suppose that ages were measured by the wall clock, and that somebody set the wal
 by mistake. Then every segment would soon expire. The broker would also forget every idempotent
 producer, and would store retried batches twice. Therefore this clock runs at most twice as fast as
 the monotonic clock. If the wall clock jumps forward by a week for a good reason, this clock catches
-up within a week. If the jump was a mistake, somebody can notice and undo it before data is lost. If
-the wall clock is set back, this clock follows at once, because the only effect is that data is kept
-longer.
+up within a week. If the jump was a mistake, an operator can notice and undo it before data is lost.
+If the wall clock is set back, this clock follows at once, because the only effect is that data is
+kept longer.
 
 The broker cannot know what happened while it was not running: at its start it trusts the wall
 clock.

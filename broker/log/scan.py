@@ -1,8 +1,8 @@
 """Reads the batches of a segment's file one by one. The caller chooses how much is checked.
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
-Of a large batch, only one window is in memory at a time. A length in the file may be wrong. So
-before a length is used, it is compared with the number of bytes that remain in the file.
+Of a large batch, only one window is in memory at a time. The length field of a batch may be wrong,
+so it is compared with the number of bytes that remain in the file before it is used.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from skidway.kafka.batch import (
 )
 
 Holes = Callable[[int, int], bool]
-"""A function that says whether all offsets [first, end) may be missing between two batches (a
-hole)."""
+"""A function that says whether a hole is allowed: whether all offsets [first, end) may be missing
+between two batches."""
 
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
@@ -36,7 +36,7 @@ _MAGIC_POSITION = 16
 
 
 class InvalidBatch(Exception):
-    """The bytes at a position are no batch, or are a batch that does not belong at this
+    """Raised if the bytes at a position are no batch, or are a batch that does not belong at this
     position."""
 
     def __init__(self, position: int, reason: str) -> None:
@@ -46,8 +46,8 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory. When a caller reads a position outside the window, the window
-    moves to that position."""
+    """A part of a file in memory. When a caller asks for a header outside this part, the window
+    reads the part of the file that begins with this header."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 
@@ -139,9 +139,11 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within the batch at a position. The length field may point beyond the
-    end of the file although the CRC shows that the bytes up to the end of the file are the whole
-    batch. In this case the length field is damaged, and the result is False.
+    """Whether the file ends within the batch at a position.
+
+    If the length field points beyond the end of the file, but the CRC matches the bytes up to the
+    end of the file, then the batch is whole and the length field is damaged. In this case the
+    result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -157,13 +159,12 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk. The result is true if the
-    batch's first page has only zeros from the position on, or if another page that the batch should
-    fill has only zeros.
+    """Whether a part of the batch at a position never reached the disk. The result is true if a
+    page of the batch contains only zeros (for the first page: only zeros from `position` on).
 
-    A flush of the file would have written the page to the disk. So no flush has included this page
-    or the bytes after it. A valid batch never begins with twelve zero bytes, because its length is
-    in these bytes and is never zero.
+    A flush of the file would have written this page to the disk. So neither this page nor the bytes
+    after it were ever flushed. A valid batch never begins with twelve zero bytes, because its
+    length is in these bytes and is never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -173,7 +174,7 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
         header = read_header(os.pread(descriptor, HEADER_BYTES, position), 0)
         stop = min(position + header.size_bytes, end)
     except CorruptBatch:
-        stop = min(page_end + 1, end)  # its length is not known
+        stop = min(page_end + 1, end)  # the batch's length is not known
     return any(
         os.pread(descriptor, PAGE_BYTES, at) == _ZEROS for at in range(page_end, stop, PAGE_BYTES)
     )
@@ -221,6 +222,6 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Says that any offsets may be missing, because the batch that `valid_batch_after` finds may
-    begin with any offset."""
+    """A `Holes` function that allows all holes: the batch that `valid_batch_after` finds may begin
+    with any offset."""
     return True

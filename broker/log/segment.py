@@ -31,7 +31,7 @@ class LogPosition(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """A position between two batches, and the offset at which the batch after it begins."""
+    """A position between two batches, and the base offset of the batch after this position."""
 
     position: int
     offset: int
@@ -110,8 +110,8 @@ class Segment:
         return self._file is not None
 
     def let_go(self) -> None:
-        """Drops the descriptor, which is closed when its last reader is done. On its next use, the
-        segment opens the file again.
+        """Drops this object's reference to the open file, whose descriptor is closed when its last
+        reader is done. `file` opens the file again.
         """
         if self._file is not None:
             self._file = None
@@ -130,15 +130,16 @@ class Segment:
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Notes a batch that begins at a position, with `offset` as its base offset. About one
-        batch in every `interval_bytes` gets an index entry. Returns whether this batch got an
+        """Notes a batch that begins at a position, with `offset` as its base offset. There is about
+        one index entry for every `interval_bytes` of the file. Returns whether this batch got an
         entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self.max_timestamp_offset = last_offset
-        # The first batch needs no entry, because a search that finds no entry begins at position 0.
+        # The first batch of a segment needs no entry, because a search that finds no entry begins
+        # at position 0.
         if position - self.indexed_size > interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
@@ -162,8 +163,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """The boundary before the last batch that has an index entry and begins at or before a
-        position. If there is none, the beginning of the segment.
+        """Returns the boundary before a batch: the last batch that has an index entry and begins at
+        `position` or before it. If there is no such batch, returns the beginning of the segment.
 
         Raises OSError.
         """

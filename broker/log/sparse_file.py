@@ -2,8 +2,8 @@
 
 Both indexes of a segment use a `SparseFile`. Entries can be made again from the log, so they are
 written late, and are synced only when their segment is closed. Recovery checks each file and makes
-it again if necessary. A search for an old entry bisects the file, so old entries need no memory and
-no open descriptor.
+it again if necessary. A search for an old entry opens the file, bisects it and closes it. So old
+entries need no memory and no open descriptor.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ batch headers to skip segments and batches whose largest timestamp is earlier. T
 decompresses only the batch that contains the result. The decompressed records may have at most
 `RECORDS_BYTES_MAX` bytes.
 
-In some cases the result is the first offset of that batch, not the exact record: if the batch's
-header contradicts its records, if the records cannot be read, or if the batch has more than
-`RECORDS_MAX` records.
+In three cases the result is the first offset of the batch that contains the record, and not the
+offset of the record itself: the batch's header contradicts its records, the records cannot be read,
+or the batch has more than `RECORDS_MAX` records.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
-"""The broker searches only batches with at most this many records one record at a time, which takes
-about 0.2 s."""
+"""The broker reads the single records of a batch only if the batch has at most this many records.
+To read so many records takes about 0.2 s."""
 
 
 class TimestampOffset(NamedTuple):
-    """A record's event time in ms, and its offset; both are -1 if there is no such record."""
+    """A record's event time in ms, and its offset. Both are -1 if a search has found no record."""
 
     timestamp: int
     offset: int
@@ -44,8 +44,8 @@ NOT_FOUND = TimestampOffset(-1, -1)
 
 
 def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
-    """The first record before `end` whose event time is `timestamp` or later. Raises StorageFailed
-    and DamagedLog.
+    """Returns the first record before `end` whose event time is `timestamp` or later. Raises
+    StorageFailed and DamagedLog.
     """
     for segment in log.segments:
         if segment.base_offset >= end.offset:
@@ -64,14 +64,14 @@ def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> Timestam
 
 
 def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
-    """Of all records before `end`, the first record with the largest event time. Raises
+    """Returns, of all records before `end`, the first record with the largest event time. Raises
     StorageFailed and DamagedLog.
     """
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with the largest time of all is not flushed yet, or was deleted. So the search
-        # is made again for the largest time among the other records.
+        # The record with the largest time is at `end` or after it, or was deleted. So the largest
+        # time among the other records is looked for.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -100,7 +100,8 @@ def _largest_shown(log: PartitionLog, end: LogPosition) -> int:
 
 
 def _largest_in(segment: Segment, position: int, header: BatchHeader, log_start_offset: int) -> int:
-    """The largest event time of a batch's records from the log start offset on."""
+    """Returns the largest event time of those records of a batch that are at the log start offset
+    or above it."""
     if header.base_offset >= log_start_offset:
         return header.max_timestamp
     shown = [

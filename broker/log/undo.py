@@ -10,9 +10,9 @@ from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:
-    """The state of a log after its last write to the file. The log collects appended batches in
-    memory before it writes them. When it collects the first batch after a write, it makes an
-    `Undo`; before it changes the state of a producer, it calls `keep`.
+    """The state that a log had after its last write to the file. The log collects appended batches
+    in memory before it writes them. When the log collects the first batch after a write, it makes
+    an `Undo`. Before the log changes the state of a producer, it calls `keep`.
     """
 
     __slots__ = (

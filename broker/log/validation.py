@@ -34,35 +34,36 @@ _MAGIC_POSITION = 16
 
 
 class BatchRefused(Exception):
-    """A producer's batch must not be appended. The message says why."""
+    """Raised if a producer's batch must not be appended. The exception's message says why."""
 
 
 class BatchCorrupt(BatchRefused):
-    """The bytes of the batch contradict each other."""
+    """Raised if the bytes of a batch contradict each other, for example if the CRC is wrong."""
 
 
 class BatchTooLarge(BatchRefused):
-    """The batch has more bytes than the topic allows."""
+    """Raised if a batch has more bytes than the topic allows."""
 
 
 class BatchInvalid(BatchRefused):
-    """The batch is complete, but contains something that a producer must not send."""
+    """Raised if a batch is complete, but contains something that a producer must not send."""
 
 
 class UnsupportedFormat(BatchRefused):
-    """The message format is older than v2."""
+    """Raised if the message format of a batch is older than v2."""
 
 
 class UnsupportedCompression(BatchRefused):
-    """The version of the request does not support the batch's codec."""
+    """Raised if the version of the request does not support the batch's codec."""
 
 
 class ReadOnlyTopic(BatchRefused):
-    """The topic is a mirror, which gets records only from a topic of another cluster."""
+    """Raised if the topic is a mirror, which gets records only from a topic of another cluster."""
 
 
 class TimestampRefused(BatchRefused):
-    """The event times differ from the clock by more than the topic's settings allow."""
+    """Raised if the event times of a batch differ from the clock by more than the topic's settings
+    allow."""
 
 
 def validate(
@@ -87,8 +88,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # This one test looks for all faults at once, because most batches have none. If a batch fails
-    # it, the code inside finds out which fault the batch has.
+    # This one condition is true if the batch breaks any of the rules, which is rare. `_refusal`
+    # then finds out which rule the batch breaks.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)

@@ -17,10 +17,11 @@
 
 Code marked (pure) does no I/O. Code marked (loop) runs on the broker's loop.
 
-A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position
-of a mirror partition is its log end offset. Batches keep their base offset and leader epoch. The
-mirror fetches like a consumer, so it copies a batch only after the batch is durable in the source.
-A consumer of the mirror gets the batch only after the batch is durable in the mirror too.
+A mirror topic `<cluster>.<topic>` is read-only for producers. The mirror stores no position of its
+own: it copies on from the log end offset of the mirror partition. Batches keep their base offset
+and leader epoch. The mirror fetches like a consumer, so it copies a batch only after the batch is
+durable in the source. A consumer of the mirror gets the batch only after the batch is durable in
+the mirror too.
 
 The copying of a partition can be interrupted by a start of the broker, a new connection, a refused
 fetch or a refused write. Before copying continues, the mirror reads from the source the batch that
@@ -36,9 +37,9 @@ with those of the last batch in the mirror's log:
                 first batch, writes the missing offsets into ZooKeeper (topic config `mirror.gaps`),
                 and copies from this batch on
 
-A gap between two batches of the source is treated in the same way. Every gap is recorded in the
-config for two reasons: the audit and the loader read the gaps from the topic's configs, and
-recovery treats all other missing offsets in a mirror's log as damage.
+If offsets are missing between two batches of the source, the mirror records this gap in the same
+way. Every gap is in the config for two reasons: the audit and the loader read the gaps from the
+topic's config, and recovery treats all other missing offsets in a mirror's log as damage.
 
 Some failures may pass: the disk is full, ZooKeeper cannot be reached, a transfer was damaged, or a
 permission is missing. After such a failure, the partition tries again after a wait, which becomes

@@ -1,6 +1,6 @@
 """Asks the leader of a partition in the source at which offsets the partition begins and ends, with
-two requests, one after the other. These requests are necessary because some brokers do not report
-both offsets when they refuse a fetch.
+two ListOffsets requests, one after the other. The mirror needs this if the source refuses a fetch
+because of its offset: some brokers do not report both offsets with the refusal.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def ask_bounds(
     is_stale: Callable[[], bool],
     told: Callable[[Bounds | str], None],
 ) -> None:
-    """Sends the requests, then calls `told` with the bounds, or with a sentence that says why they
-    are unknown. If `is_stale()` is true when an answer arrives, does not call `told`.
+    """Sends the two requests to `leader`, then calls `told` with the bounds, or with a sentence
+    that says why the bounds are unknown. If `is_stale()` is true when an answer arrives, does not
+    call `told`.
     """
 
     def first_listed(answer: Answer) -> None:
@@ -54,7 +55,8 @@ def ask_bounds(
 
 
 def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
-    """The offset in the answer, or a sentence that says why there is none."""
+    """Returns the offset of the partition `tp` in the answer, or a sentence that says why there is
+    none."""
     if answer.error is not None:
         return str(answer.error)
     found = listed_offsets(answer.response).get(tp)

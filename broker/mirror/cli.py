@@ -71,9 +71,9 @@ def _status(args: argparse.Namespace) -> int:
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
     """Returns the mirrors in a /health document, and adds to each the key `unserved`: those
     partitions of the mirror that the broker does not serve, each with the reason. A broker does not
-    serve a partition, for example, after the loss of a disk. In /health these partitions are not
-    among the mirror's stopped partitions, because the mirror waits until the broker serves them
-    again."""
+    serve a partition, for example, after the loss of a disk. These partitions are not among the
+    partitions that /health calls stopped, because copying continues as soon as the broker serves
+    them again."""
     unserved = document.get("stopped_partitions", {})
     return [
         {
@@ -97,7 +97,8 @@ def exit_status(sources: Sequence[Source]) -> int:
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """The lines that do not fit into the table. Each line is a name with a reason."""
+    """The lines to print below the table. Each line has the name of a topic or partition, with a
+    reason."""
     lines = []
     for source in sources:
         cluster = source["cluster"]

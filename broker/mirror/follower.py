@@ -39,9 +39,9 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """The facts that identify the last batch in the mirror's log, so that it can be compared with
-    the source's batch. This batch ends at the mirror's log end, or at the beginning of a gap that
-    is already stored.
+    """The facts that identify the last batch in the mirror's log, so that the batch can be compared
+    with the source's batch at the same offsets. The last batch ends at the mirror's log end, or at
+    the beginning of a gap that is already stored.
     """
 
     base_offset: int
@@ -57,8 +57,8 @@ class Below(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append `count` of the fetched batches unchanged, beginning with the batch at index
-    `first`."""
+    """An action: append `count` of the fetched batches unchanged, beginning with the batch at index
+    `first` of the fetched batches."""
 
     first: int
     count: int
@@ -66,7 +66,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class NameGap:
-    """Store durably that offsets [first, end) are missing, then call `gap_named`."""
+    """An action: store durably that the offsets [first, end) are missing, then call `gap_named`."""
 
     first: int
     end: int
@@ -75,15 +75,16 @@ class NameGap:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Copy nothing more, and report the reason. The broker still serves the mirror's log."""
+    """An action: copy nothing more, and report the reason. The broker still serves the mirror's
+    log."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Report that the last batch of the mirror's log cannot be compared, because the source no
-    longer has it. Then fetch from the offset that `Follower.position` returns.
+    """An action: report that the last batch of the mirror's log cannot be compared, because the
+    source no longer has it. Then fetch from the offset that `Follower.position` returns.
     """
 
     offset: int
@@ -160,8 +161,8 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """What to do if the source says that the fetched offset is out of range. log_start,
-        high_watermark: the bounds of the source's log.
+        """Returns what to do if the source has refused a fetch because its offset is out of range.
+        log_start, high_watermark: the bounds of the source's log.
         """
         self.interrupted()
         if log_start > self.log_end:
@@ -188,7 +189,8 @@ class Follower:
         return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
-        """Stops the partition because of a failure that will not end by itself."""
+        """Notes that the partition is stopped because of a failure that will not end by itself, and
+        returns the action for it."""
         self.phase, self.reason = Phase.STOPPED, reason
         return Stop(reason)
 
@@ -212,8 +214,8 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """Appends the batches that continue the mirror's log. If the first batch does not continue
-        the log, decides what to do instead.
+        """Returns the action that appends those fetched batches which continue the mirror's log. If
+        the first batch does not continue the log, returns another action.
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:

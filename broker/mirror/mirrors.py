@@ -55,9 +55,9 @@ class LoopWatcher:
 
 
 class Mirrors:
-    """Runs one MirrorSource for each source cluster: begins its rounds, and wakes the loop when it
-    has something to do. In a round, a MirrorSource asks for its cluster's topics. Implements
-    `broker.mirror.surroundings.Local`.
+    """Runs one MirrorSource for each source cluster. Begins the rounds, in which each MirrorSource
+    asks for its cluster's topics, and wakes the loop when a MirrorSource has something to do.
+    Implements `broker.mirror.surroundings.Local`.
     """
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
@@ -105,7 +105,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # the methods of broker.mirror.surroundings.Local, which the sources call
+    # the methods of broker.mirror.surroundings.Local, which each MirrorSource calls
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""

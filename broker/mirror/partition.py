@@ -22,9 +22,9 @@ UNKNOWN: Final = -1
 class MirrorPartition:
     """One mirror partition. Only its MirrorSource uses it.
 
-    `attempt` counts how often the offset from which to fetch was set (a seek). The answer to a
-    request from before the last seek belongs to an older offset, and is ignored. Methods that read
-    the end of the log raise DamagedLog and StorageFailed.
+    `attempt` counts how often the offset from which to fetch was set (a seek). If a request was
+    sent before the last seek, its answer belongs to an older offset, and is ignored. Methods that
+    read the end of the log raise DamagedLog and StorageFailed.
     """
 
     __slots__ = (
@@ -102,8 +102,8 @@ class MirrorPartition:
         return done
 
     def look_anew(self) -> None:
-        """Reads the end of the log again, because the log does not end where the follower
-        believes."""
+        """Reads the end of the log again and passes it to the follower, because the log does not
+        end at the offset that the follower expects."""
         self._records = self._size_bytes = 0
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))
@@ -111,7 +111,7 @@ class MirrorPartition:
     def went_on(self, *, by_append: bool) -> None:
         """Notes that batches were copied (if `by_append`) or that the last batch was compared
         successfully. Clears the reason for waiting that `wait` has noted. But if `wait` was called
-        with `must_append`, only copying clears it.
+        with `must_append`, only copied batches clear the reason.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False

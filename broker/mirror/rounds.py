@@ -3,12 +3,12 @@ this cluster, and decides which mirror topics to create, to extend and to follow
 I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
-topic. Before that, the configs of the source's topic must show that this topic is not itself a
-mirror. If the mirror topic exists, its partitions follow those of the source's topic. If the mirror
-topic has fewer partitions than the source's topic, the plan adds the missing partitions. If the
-source's topic or cluster was recreated under the same name, it has another id. The records of the
-recreated topic are not mirrored, so that they are not mixed with the old records. If a wanted topic
-is not mirrored, the plan lists the topic with the reason.
+topic, but only after the configs of the source's topic have shown that it is not itself a mirror.
+If the mirror topic exists, its partitions follow those of the source's topic. If the mirror topic
+has fewer partitions than the source's topic, the plan adds the missing partitions. If the source's
+topic or cluster was recreated under the same name, it has another id. The records of the recreated
+topic are not mirrored, so that they are not mixed with the old records. If a wanted topic is not
+mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Creation:
 class Plan:
     """What to do now with the mirror topics.
 
-    follow: mirror topics, each with the number of partitions of the source's topic. stopped: mirror
-    topics that need an operator, by name, with reasons. left_out: topics of the source that are not
-    mirrored, by name, with reasons.
+    follow: mirror topics, each with the number of partitions of the source's topic. stopped: by
+    name, the mirror topics that an operator must look at, with reasons. left_out: by name, topics
+    of the source that are not mirrored, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)
@@ -75,7 +75,7 @@ def plan(
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> Plan:
-    """Plans what to do in a round, after a source has asked for its cluster's topics.
+    """Plans what to do in a round. `source` contains the topics that the source cluster has now.
 
     local: all topics of this cluster, by name. are_mirrors: for each topic of the source whose
     configs are known, whether it is a mirror itself. busy: the names of topics of this cluster that
@@ -161,8 +161,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics in this cluster whose topic is no longer mirrored, each
-    with the reason."""
+    """Adds to the plan the mirror topics in this cluster whose topic in the source is no longer
+    mirrored, each with the reason."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)

@@ -2,8 +2,8 @@
 
 The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored, even
 if a pattern matches them. The selection leaves out topics that are themselves mirrors in the
-source. It also leaves out topics that came from this cluster, so that two clusters never mirror the
-same records back and forth.
+source. It also leaves out topics of the source whose names say that they are mirrors of this
+cluster's topics, so that two clusters never mirror the same records back and forth.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why the mirror topic of a topic cannot be called `mirror_name(cluster, topic)`: this name is
-    too long. None if it can."""
+    """Returns a sentence if the name `mirror_name(cluster, topic)` is too long for a topic;
+    otherwise None."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

@@ -173,11 +173,13 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection or a request for the topics failed, as a sentence for people."""
+        """Why a connection, or a request for the source's topics, failed last, as a sentence for
+        people."""
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """For each followed partition, the offset up to which it is on disk in this cluster."""
+        """For each followed partition, the offset up to which its records are on disk in this
+        cluster."""
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()
@@ -234,8 +236,7 @@ class MirrorSource:
 
     def _look_at_end(self, each: MirrorPartition) -> None:
         """Finds out from the high watermark whether the source has no batch at the fetched offset.
-        The fetch responses do not show this, because the client does not report responses without
-        batches.
+        This is necessary because the client does not report fetch responses without batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
@@ -398,13 +399,13 @@ class MirrorSource:
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the source has answered since the last seek, and the mirror has copied all
-        records of the partition."""
+        """Whether the mirror has copied all records of the partition, up to the high watermark that
+        the source has sent since the last seek."""
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
     def _seek(self, each: MirrorPartition) -> None:
-        self._remove(each)  # so that the client forgets the old high watermark
+        self._remove(each)  # so that the client forgets the partition's old high watermark
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:
@@ -413,8 +414,8 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes sure that answers which still arrive for the partition's old position are
-        ignored."""
+        """Makes this object ignore answers that still arrive for the position from which the
+        partition was fetched until now."""
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)

@@ -89,10 +89,10 @@ class SourceTopics:
     def _compare_name(self, cluster: Cluster) -> None:
         """Compares the source cluster's name in the settings of its brokers with its name in this
         broker's settings. The round continues only if the names are the same. The agents'
-        announcements of their files and the audit's counts contain the name from the source's
-        brokers. Under another name, nobody would find these messages. Some brokers report no name,
-        for example brokers of Apache Kafka. In this case the name in this broker's settings counts
-        as correct.
+        announcements of their files and the audit's counts contain the name that the source's
+        brokers have in their settings. With another name here, the audit would not find these
+        messages. Some brokers report no name, for example brokers of Apache Kafka. In this case the
+        name in this broker's settings counts as correct.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)
@@ -164,7 +164,7 @@ class SourceTopics:
         work(done)
 
     def _describe(self, cluster: Cluster, topics: Sequence[TopicMetadata]) -> None:
-        """Asks the source for the configs that show whether its topics are mirrors themselves, then
+        """Asks the source for the configs that show whether `topics` are mirrors themselves, then
         makes a new plan."""
         self._is_asking = True
         keys = {topic.name: topic_key(topic) for topic in topics}

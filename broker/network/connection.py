@@ -34,7 +34,7 @@ class Slot:
     """The place in the queue for the answer to one request, or to several requests that are
     answered together.
 
-    `pieces` is the answer; None until it is known.
+    `pieces` is the answer: bytes and slices of files; None until the answer is known.
     """
 
     __slots__ = ("pieces", "requests")
@@ -121,8 +121,8 @@ class Connection:
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Fills a slot with an answer. Returns whether answers can be sent now: earlier slots may
-        still be empty. Does nothing after `close`."""
+        """Fills a slot with an answer. Returns whether answers can be sent now; if the first slot
+        in the queue is still empty, they cannot. Does nothing after `close`."""
         if self.closed:
             return False
         slot.pieces = pieces

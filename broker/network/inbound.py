@@ -5,10 +5,10 @@
 `Arena` is the memory into which all connections receive during one turn of the loop. Frames are
 views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
 last whole frame are copied out of the arena. The next receive copies them back, before the new
-bytes. In this way the loop handles a stream of small frames in large pieces, even if the kernel
-splits the stream within a frame. If there is still no whole frame after that receive, the frame
-gets memory of its own, and the rest of the frame is received directly into this memory. So each
-byte is copied out and back at most once.
+bytes. In this way one receive yields many small frames, even if the received bytes begin within a
+frame. If there is still no whole frame after that receive, the frame gets memory of its own, and
+the rest of the frame is received directly into this memory. So each byte is copied out of the arena
+and back into it at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -103,8 +103,8 @@ class Inbound:
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
         """Receives bytes once. Must be called only when all whole frames that were received before
-        are handled. Returns how many bytes were received; 0 at the end of the stream. At most
-        `size` bytes of the arena are used. Raises OSError.
+        are handled. Returns how many bytes were received; 0 if the client has closed the
+        connection. Uses at most `size` bytes of the arena. Raises OSError.
         """
         self.keep()
         own = self._own
@@ -155,8 +155,8 @@ class Inbound:
         """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
-        Whole frames that were moved out of the arena are not moved again, even if it takes many
-        turns to handle them. So each of their bytes moves at most once.
+        Whole frames that were moved out of the arena stay where they are, even if it takes many
+        turns to handle them.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -166,9 +166,10 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # If no frame was handled (`_at` is 0), the bytes are not put back into the arena. The
-            # next receive may be small as well, and then the bytes would have to be copied out
-            # again.
+            # The next receive copies the unhandled bytes (`held`) back into the arena only if a
+            # frame was handled in this turn. If none was (`_at` is 0), this connection receives few
+            # bytes at a time: the frame might still not be whole after the next receive, and its
+            # bytes would be copied out again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held
@@ -182,8 +183,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate: enough for the first frame of `held`, but only a few times
-        the number of bytes that have arrived.
+        """How many bytes of memory to allocate: enough for the first frame of `held`, but not more
+        than a few times the number of bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES

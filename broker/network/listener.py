@@ -22,7 +22,7 @@ _PASSING = (
     errno.ENOMEM,
     errno.EPERM,
     # The errors from here on are network errors of a new connection. accept(2) reports them, too,
-    # although the listening socket is sound.
+    # although the listening socket works.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,
@@ -104,9 +104,9 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts one connection with the spare descriptor, and closes the connection. It is called
-        when no other descriptor is left: a connection that stayed in the socket's queue would wake
-        the loop again and again.
+        """Frees the spare descriptor, which this object keeps open for this purpose, accepts one
+        connection with it, and closes the connection. Called when no other descriptor is left,
+        because a connection that stayed in the socket's queue would wake the loop again and again.
         """
         self.refused_count += 1
         if self._spare >= 0:
@@ -119,4 +119,4 @@ class Listener:
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            pass  # another thread took the descriptor; the next call tries again
+            pass  # another thread has taken the spare descriptor; the next call tries again

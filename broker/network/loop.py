@@ -4,11 +4,12 @@ each turn in a fixed order.
 The loop handles sockets and timers. A `Service` handles the requests, and `Shares` decides which of
 the ready connections is served next, and for how long. Other threads may only call `post`.
 
-A bug in the broker does as little damage as possible. An unexpected exception in the handling of a
-request closes the connection, and an exception in a timer or a posted call ends only that call.
-The loop logs both kinds of exceptions with a traceback, and counts them. An exception at the end of
-a turn, where logs are written, ends the broker (`run` raises it). After such an exception the state
-in memory may be wrong. The next start computes the state again from the files.
+A bug in the broker does as little damage as possible. After an unexpected exception in the handling
+of a request, the loop closes the request's connection. An exception in the function of a timer, or
+in a posted function, ends only that call. The loop logs both kinds of exceptions with a traceback,
+and counts them. An exception at the end of a turn, where logs are written, ends the broker (`run`
+raises it). After such an exception the state in memory may be wrong. The next start computes the
+state again from the files.
 """
 
 from __future__ import annotations
@@ -87,11 +88,13 @@ class Traffic:
     failed_calls: int = 0
 
     def count_closed(self, reason: str) -> None:
-        """Counts a closed connection under its reason. There are only a few different reasons."""
+        """Counts a closed connection under its reason. (The reason is a label of a metric, so there
+        must be only a few different reasons.)"""
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# This class has 32 methods: the steps of a turn in their order, and the methods that handlers call.
+# This class has 32 methods: the steps of a turn in their order, and the methods that other parts of
+# the broker call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
@@ -112,8 +115,8 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # This is the only lock. Without it, a thread that calls `post` during `close` could write
-        # to a descriptor that is closed and already used for something else.
+        # The loop's only lock. Without it, a thread that calls `post` during `close` could write to
+        # a descriptor number that is closed and already used for another file.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -220,8 +223,8 @@ class Loop:
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        # before `_serve`, so that answers that are complete do not wait until `_serve` has handled
-        # requests
+        # This call comes before `_serve`, so that complete answers need not wait until `_serve` has
+        # handled further requests.
         self._send_all()
         self._serve()
         self._end_turn()
@@ -266,7 +269,7 @@ class Loop:
             self._listen_to(connection)
 
     def _serve(self) -> None:
-        """Serves the ready connections, each within its share, until the turn's cost limit is
+        """Serves the waiting connections, each within its share, until the turn's cost limit is
         reached.
         """
         shares = self._shares
@@ -281,8 +284,8 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles the requests of a connection that were received earlier. Then receives once, and
-        handles the new requests.
+        """Handles those requests of a connection that were received in earlier turns. Then receives
+        once, and handles the new requests.
         """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
@@ -301,8 +304,8 @@ class Loop:
         self._listen_to(connection)
 
     def _receive(self, connection: Connection) -> int:
-        """Receives once. Returns how many bytes were received; 0 if there were none, or if the
-        connection was closed. Raises ProtocolError.
+        """Receives once from a connection. Returns how many bytes were received; 0 if there were
+        none, or if the connection was closed. Raises ProtocolError.
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
@@ -318,8 +321,8 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles whole frames until the allowance is used up or the connection has reached a
-        limit. Returns the cost of these frames. Raises ProtocolError."""
+        """Handles whole frames until their cost has used up the allowance, or the connection has
+        reached a limit. Returns this cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
         cost = 0
@@ -371,8 +374,8 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The beginning of the answer is already sent, so an error can no longer be sent
-            # instead.
+            # The beginning of the answer is already sent, so an error code can no longer be sent in
+            # its place.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)
@@ -402,7 +405,8 @@ class Loop:
             self.traffic.accepted += 1
 
     def _check_idle(self) -> None:
-        """Closes connections on which nothing was sent or received for too long."""
+        """Closes connections on which nothing was sent or received for
+        `connections.max.idle.ms`."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
             # A connection with a request that is not answered yet is not idle. But if answers are

@@ -1,15 +1,16 @@
 """Decides which connection is served next in a turn of the loop, and for how long, so that each
 gets a fair share. Does no I/O.
 
-The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*, which
-is the cost of the work done for it so far. The connection with the lowest tag is served next. If a
-connection was idle and sends requests again, its new tag is the higher of two tags: its own tag,
-and the tag of the connection that is served now. So a connection cannot save up time while it is
-idle. A connection that has used more than its share must wait longer.
+The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*: a
+number to which the cost of all work for the connection is added. The connection with the lowest tag
+is served next. If a connection was idle and sends requests again, its new tag is the higher of two
+tags: its own tag, and the tag of the connection that is served now. So a connection gets no
+additional time for having been idle. A connection that has used more than its share must wait
+longer.
 
 If two connections always have requests, each gets half of the time. The time is measured by the
 cost of the requests, not by their number. A connection that only sends a request now and then is
-served before all connections that send without pause, even if these are many. A new connection
+served before all connections that send without pause, however many they are. A new connection
 begins with a tag that is one allowance higher than the tag of the connection that is served now. So
 a client gains nothing by opening a new connection for each request, and no connection waits
 forever.
@@ -105,7 +106,7 @@ class Shares(Generic[Who]):
 
     @property
     def allowance(self) -> int:
-        """How much cost the connection that `next` returned may use before it has to wait again."""
+        """The cost that the connection returned by `next` may use before it has to wait again."""
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:

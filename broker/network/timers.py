@@ -63,8 +63,8 @@ class Timers:
         return max(self._heap[0].at - now, 0.0) if self._heap else None
 
     def run_due(self, now: float, call: Call = operator.call) -> None:
-        """Runs every due action with `call`. If these actions set new timers, those run at the next
-        call of `run_due` at the earliest.
+        """Runs the action of every due timer, by `call(action)`. Timers that these actions set run
+        at the next call of `run_due` at the earliest.
         """
         due = []
         while self._heap and self._heap[0].at <= now:

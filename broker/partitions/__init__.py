@@ -6,7 +6,7 @@
                    offline directories
 
 Consumers may read a log up to its high watermark. The high watermark is the lowest *flushed* offset
-of all in-sync replicas, including this broker's own replica. Records that are written but not
-flushed are not included. If there is only one replica, the high watermark is this broker's flushed
-offset. The high watermark never decreases.
+of all in-sync replicas, including this broker's own replica. So consumers cannot read records that
+are written but not flushed. If there is only one replica, the high watermark is this broker's
+flushed offset. The high watermark never decreases.
 """

@@ -1,10 +1,10 @@
-"""All partitions that this broker leads, with the writes of a turn, flushes, high watermarks and
-failures.
+"""All partitions that this broker leads. Writes and flushes their logs, raises their high
+watermarks, and handles failures of their disks.
 
 During a turn of the loop, `touch` remembers which logs have something to write. At the end of the
 turn, `write` writes the appended batches to the files. Flushes run on the disk worker. When a flush
-is done, the high watermark rises, and the operations that wait for the high watermark are checked
-again.
+is done, the high watermark rises, and the requests that wait for it are checked again (see
+`broker.purgatory`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""The process has no free descriptor. If a flush fails with one of these errors, no fsync has
+"""Errors that say that no descriptor is free. If a flush fails with one of them, no fsync has
 failed, because only opening a file raises them. So the data that should be synced is still in the
 page cache.
 """
@@ -37,8 +37,8 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class FlushCounts:
-    """How many flushes there were so far, and what they cost. The metrics endpoint reads this from
-    its own thread."""
+    """How many flushes there were so far, and how long they took. The metrics endpoint reads these
+    counts from its own thread."""
 
     count: int = 0
     seconds: float = 0.0
@@ -77,8 +77,8 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition. Then checks the operations that wait for the partition, so
-        that they complete.
+        """Stops serving a partition. Then checks the requests that wait for a change of the
+        partition, so that they are answered.
         """
         replica = self.replicas.pop(partition, None)
         if replica is not None:
@@ -197,8 +197,8 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # After any error, the kernel may have dropped the pages, and a second fsync might
-                # succeed without these pages.
+                # `final`, because after a failed fsync the kernel may have dropped the pages that
+                # it could not write. A second fsync might then succeed although this data is lost.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
             return
@@ -237,6 +237,6 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    """Whether the flush can be repeated: the data is still in the page cache, and the disk may work
-    again."""
+    """Whether a flush that has failed with `error` can be repeated: the data is still in the page
+    cache, and the disk may work again."""
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

@@ -1,7 +1,8 @@
 """One partition that this broker leads: its log, leader epoch and high watermark.
 
-The high watermark rises when a flush is done. Consumers can read only records before it. A request
-with acks=all is answered when the high watermark has passed the request's batch.
+The high watermark rises when a flush is done. Consumers can read only records below the high
+watermark. A request with acks=all is answered when the high watermark has passed the request's
+batch.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from skidway.kafka.types import TopicPartition
 
 
 class NotEnoughReplicas(Exception):
-    """A produce request with acks=all is refused, because there are fewer in-sync replicas than
-    `min.insync.replicas`."""
+    """Raised to refuse a produce request with acks=all, because there are fewer in-sync replicas
+    than `min.insync.replicas`."""
 
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """A partition that this broker leads. `followers`: the positions up to which the other in-sync
-    replicas have flushed.
+    """A partition that this broker leads. followers: for each other in-sync replica, the position
+    up to which it has flushed.
     """
 
     partition: TopicPartition
@@ -32,8 +33,8 @@ class Replica:
     followers: dict[int, LogPosition] = field(default_factory=dict)
     high_watermark: LogPosition = field(init=False)
     served: bool = True
-    """False after the partition was dropped. Code that still has a reference to the replica checks
-    this field.
+    """False after the broker has stopped serving the partition. Code that still has a reference to
+    the replica checks this field.
     """
     flush_timer: bool = False
     """Whether a timer for the next flush decision is set. When the timer fires, the broker decides

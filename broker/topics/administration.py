@@ -1,7 +1,7 @@
 """Creates, extends, alters and deletes topics. `hosting` serves the partitions that are on this
 broker.
 
-These steps are made in an order in which a crash between any two of them does no harm:
+The steps of these changes have an order in which a crash between any two steps does no harm:
 
     create   the topic's node and settings (in one transaction) -> directories -> states of
              partitions; a partition is served when its state says that this broker leads it
@@ -102,8 +102,8 @@ class Topics(Hosting):
                 done(outcome)
                 return
             found = self.catalog.topics.get(topic.name)
-            # The topic's settings may have been changed meanwhile. The catalog has the current
-            # settings.
+            # The topic's settings may have been changed since the caller read `topic`. The catalog
+            # has the current settings.
             now = topic if found is None or found.topic_id != topic.topic_id else found
             known = dict(now.partitions)
             for number, each in assignment.items():
@@ -119,8 +119,8 @@ class Topics(Hosting):
         change: Callable[[Mapping[str, str]], Mapping[str, str]],
         done: Done,
     ) -> None:
-        """Changes a topic's settings. `change` computes the new settings without side effects, and
-        runs on the session's thread."""
+        """Changes a topic's settings. `change` computes the new settings from the old ones, without
+        side effects, and runs on the thread of the session with ZooKeeper."""
 
         def work(coordinator: Coordinator) -> dict[str, str]:
             return store.alter_configs(coordinator, topic.name, topic.topic_id, change)

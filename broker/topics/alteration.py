@@ -1,10 +1,10 @@
-"""Changes a topic's settings. The functions are pure; the caller reads the settings from ZooKeeper,
-and writes the changed settings there. If somebody has changed the stored settings meanwhile, the
-caller begins again.
+"""Computes changes of a topic's settings. The functions are pure: their caller reads the settings
+from ZooKeeper, and writes the changed settings to ZooKeeper. If the stored settings have changed
+between these two steps, the caller begins again.
 
 The settings that a mirror writes (`mirror.*`) say where the topic's bytes come from. So nobody may
-change these settings by hand. A request that replaces all settings of a topic leaves these
-unchanged.
+change these settings by hand. A request that replaces all settings of a topic leaves the mirror's
+settings unchanged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from skidway.kafka.protocol.incremental_alter_configs import ConfigOperation
 
 
 class ConfigRefused(SkidwayError):
-    """Settings that a topic cannot have."""
+    """Raised if a topic cannot have the wanted settings."""
 
 
 class ChangeRefused(SkidwayError):
-    """A change that no topic could accept, for example a change without a value, or with an unknown
-    operation.
+    """Raised for a change that is wrong for any topic, for example a change without a value, or
+    with an unknown operation.
     """
 
 
@@ -45,8 +45,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        # A client may have read all settings, and send those that a mirror wrote back with the same
-        # values. This is no change.
+        # A client may read all settings, and send all of them back, including those that a mirror
+        # wrote. If their values are the same, this is no change.
         if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})

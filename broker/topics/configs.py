@@ -20,9 +20,9 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""The longest value of a setting. In the flexible versions of Kafka's requests a client could send
-a longer value, but no response could contain that value. Also, one ZooKeeper node contains all
-settings of a topic, and a node has at most 1 MB.
+"""The longest value of a setting. In the newer, flexible versions of Kafka's requests a client can
+send a longer value, but responses in the older versions could not contain it. Also, one ZooKeeper
+node contains all settings of a topic, and a node has at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
@@ -63,8 +63,8 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """The settings for a topic's logs: its own `configs`, and `defaults` where it sets nothing.
-    Values that this version of the broker does not understand are ignored.
+    """The settings for a topic's logs: the topic's own `configs`, and `defaults` for what they do
+    not set. Values that this version of the broker does not understand are ignored.
     """
     found: dict[str, Any] = {}
     for name, attribute in _LOG_FIELDS.items():

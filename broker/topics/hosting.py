@@ -77,7 +77,8 @@ class Hosting:
         return self._session
 
     def use(self, session: ZooKeeperSession) -> None:
-        """Sets the session, which is made after this object because the session calls `apply`."""
+        """Sets the session. It is made after this object, because it needs `apply`, which it calls
+        when the catalog changes."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
@@ -184,8 +185,9 @@ class Hosting:
 
         def removed(outcome: SkidwayError | None) -> None:
             if outcome is not None:
-                # ZooKeeper still has the mark that this topic is being deleted. So no new topic can
-                # get the name before the deletion is complete.
+                # The deletion is not complete, so try again later. ZooKeeper still says that this
+                # topic is being deleted. So no new topic can get the name before the deletion is
+                # complete.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, ignore))
             done(outcome)
 
@@ -263,8 +265,8 @@ class Hosting:
             if error.errno in DEVICE_ERRORS:
                 self._partitions.storage_failed(error)
             self._tell(topic, error)
-            # The logs could not be made. The topic exists, so try again until a directory can take
-            # them.
+            # The logs could not be made, but the topic exists. So try again until there is a log
+            # directory for them.
             self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
@@ -280,7 +282,8 @@ class Hosting:
             known = self.catalog.topics.get(topic.name)
             gone = known is None or known.topic_id != topic.topic_id
             if isinstance(outcome, SkidwayError) and not gone:
-                # ZooKeeper could not be reached. The topic still exists, so try again until it can.
+                # ZooKeeper could not be reached, but the topic still exists. So try again until
+                # ZooKeeper can be reached.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
@@ -289,7 +292,8 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # The catalog may be older than the partition; the next catalog has the partition.
+                # The catalog may be older than the partition and not contain it; the next catalog
+                # contains it.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
@@ -298,8 +302,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions whose logs were just made, because their topic was deleted meanwhile, or
-        deleted and recreated.
+        """Drops partitions whose logs were just made, because their topic was deleted (or deleted
+        and recreated) while the logs were made.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
@@ -330,14 +334,14 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it. While the broker registers again after a lost session,
-    ZooKeeper does not list the broker. But clients must find the broker in the answers to Metadata
-    during this time, too.
+    """The catalog with this broker in it. While this broker registers again after a lost session,
+    ZooKeeper does not list it. But during this time, too, the answers to Metadata requests must
+    name this broker.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome of a deletion that the broker completes when it starts, or when it tries
-    again. No client waits for that outcome.
+    """Ignores the outcome of a deletion for which no client waits: the broker completes it at its
+    start, or after a failed attempt.
     """

@@ -1,4 +1,4 @@
-"""What Prometheus and Grafana need to watch Skidway.
+"""The files with which Prometheus and Grafana watch Skidway.
 
     rules           recording rules and alerts, one file for each part (promtool checks them)
     boards          Grafana's boards, which `python -m deploy.monitoring.boards` writes

@@ -8,8 +8,8 @@ the agent.
     installation  `make demo`: runs pip with short output, before anything is installed
     own_wheel    builds Skidway's own wheel from a copy of the sources, with a given version
 
-All programs of one version share one resolution of the dependencies, because a host has one virtual
-environment for all its programs. The wheels work only with a Python of the same minor version and
-architecture as the Python that built them; `wheels.json` names both. README.md beside this file
-says how to install programs from `dist/wheels/<version>` on a host.
+All programs of one version of Skidway use each package in the same version, because a host has one
+virtual environment for all its programs. The wheels work only with a Python of the same minor
+version and architecture as the Python that built them; `wheels.json` names both. README.md beside
+this file says how to install programs from `dist/wheels/<version>` on a host.
 """

@@ -2,11 +2,12 @@
 
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
-This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. pip's own
-lines become "  12 pyspark-4.3.0 (434.1 MB)". While pip downloads or builds something large, it
-prints nothing. Then this script prints every SILENCE_S seconds a line that says what pip is doing.
-If pip fails, the script shows pip's last lines. This script needs only the standard library
-and any pip, because nothing else is installed yet.
+This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. For each
+distribution, this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" in place of pip's
+lines. While pip downloads or builds something large, it prints nothing. Then this script prints
+every SILENCE_S seconds a line that says what pip is doing. If pip fails, the script shows pip's
+last lines. This script needs only the standard library and any pip, because nothing else is
+installed yet.
 """
 
 import re
@@ -27,7 +28,7 @@ _INSTALLED = re.compile(r"^Installing collected packages: (.*)")
 
 
 class Telling:
-    """Reduces pip's output to a few lines."""
+    """Makes a few lines from the lines that pip prints."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -35,7 +36,8 @@ class Telling:
         self._fetched: set[str] = set()
 
     def line(self, text: str) -> str:
-        """The line to print for a line of pip's output. For most lines the result is ""."""
+        """Returns the line to print for the line `text` of pip's output; "" if nothing is to be
+        printed, which is so for most lines."""
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])

@@ -24,7 +24,7 @@ VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 
 
 class PackagingFailed(Exception):
-    """The build failed; the message is for the person who called make."""
+    """Raised if the build fails. The exception's message is for the person who called make."""
 
 
 def project() -> dict[str, Any]:
@@ -45,8 +45,7 @@ def version_or_default(version: str | None) -> str:
 
 
 def build(version: str, folder: Path) -> Path:
-    """Builds skidway-<version>-py3-none-any.whl in the folder, without a change to the source
-    tree."""
+    """Builds skidway-<version>-py3-none-any.whl in `folder`. Changes nothing in the source tree."""
     with tempfile.TemporaryDirectory(prefix="skidway-sources-") as name:
         copy = Path(name)
         _copy_sources(copy)

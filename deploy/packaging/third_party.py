@@ -5,11 +5,11 @@ of Skidway.
         *.whl        one version of each package, including pip itself
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
-The wheels have the versions that are installed in the virtual environment in which this code runs,
-so hosts get the tested versions. The key is a hash of Skidway's dependencies, the version of Python
-and the kind of machine. While the key and the installed versions stay the same, this code neither
-downloads nor builds a wheel again. (PyPI has only the sources of pyspark, so this code has to build
-the wheel of pyspark.)
+The wheels have the versions that are installed in the virtual environment in which this code runs.
+The tests run with these versions, too. The key is a hash of Skidway's dependencies, the version of
+Python and the kind of machine. While the key and the installed versions stay the same, this code
+neither downloads nor builds a wheel again. (PyPI has only the sources of pyspark, so this code has
+to build the wheel of pyspark.)
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Skidway's own package, and packages that only install other packages. The wheels of these
-packages may have another version than the version that is installed in the environment."""
+"""Skidway's own package, and packages that only install other packages. Their wheels need not have
+the versions that are installed in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """Returns the content of `folder`. If the folder is out of date, this function first fills it
-    again with the dependencies of the wheel `own`."""
+    """Returns the content of `folder`, the folder third-party. If the folder is out of date, this
+    function first fills it again with the dependencies of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:
@@ -116,8 +116,8 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
 
 
 def _is_installed(file: str) -> bool:
-    """Whether the environment has this wheel's package in the version of the wheel. Also true for
-    packages in UNBOUND, and for packages that the environment does not have."""
+    """Returns False if the environment has the package of the wheel `file`, but in another version,
+    and the package is not in UNBOUND. Otherwise returns True."""
     name, given, *_ = file.split("-")
     try:
         return name in UNBOUND or version(name) == given

@@ -15,10 +15,10 @@ LOGS = TopicPartition("logs", 0)
 
 
 def test_batches_refused_on_a_full_disk_are_counted_so(tmp_path: Path) -> None:
-    """Batches that are refused because the disk is full are counted as DiskFull. This includes
-    batches that are out of order only because an earlier batch did not fit. A batch with a fault of
-    its own is counted under this fault. When the disk has space again, every refused batch is
-    counted under its own fault."""
+    """If the disk is full, refused batches are counted under the reason DiskFull. This includes
+    batches that are out of order only because the batch before them did not fit. A batch that would
+    be refused on any disk, because it is invalid, is counted under its own reason, as are all
+    refused batches when the disk has space again."""
     with broker_core(tmp_path) as core:
         wanted = CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),))
         assert core.connect().ask(request_frame(wanted.API, 5, 1, "test", encode(wanted, 5)))

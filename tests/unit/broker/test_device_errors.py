@@ -63,7 +63,7 @@ def fetched(core: BrokerCore, offset: int) -> int | None:
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    """Makes the system call fail with EIO from now on."""
+    """Makes the system call `call` fail with EIO from now on."""
 
     def failing(*_: object) -> Any:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -72,8 +72,8 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Returns whether the directory is offline and all its partitions refuse reads and writes. Both
-    have to be true even after the device works again."""
+    """Returns whether the directory is offline and all its partitions refuse reads and writes, even
+    after the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})
     assert (LOGS in core.broker.logs.stopped) == (0 not in codes)

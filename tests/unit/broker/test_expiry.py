@@ -40,7 +40,8 @@ class FakeSession:
 
 
 class World:
-    """A log of five segments with one record each; all but the last are old enough to expire."""
+    """A log of five segments with one record each. All segments but the last are old enough to
+    expire."""
 
     def __init__(self, directory: Path, config: LogConfig) -> None:
         (directory / "logs-0").mkdir()
@@ -78,9 +79,8 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """The groups that are listed in retention.hold "hold" the records that they have not read:
-    these records do not expire. So segments expire only up to the lowest committed offset of these
-    groups."""
+    """The setting retention.hold lists groups, and records that one of these groups has not read do
+    not expire. So segments expire only up to the lowest committed offset of these groups."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1
@@ -102,8 +102,8 @@ def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
 
 
 def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
-    """A group's offset vanishes if the topic is created again or the group is deleted. The group
-    then counts as a group that has committed nothing."""
+    """If a topic is created again or a group is deleted, the group's offset for the topic no longer
+    exists. The group then counts as a group that has committed nothing."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 1, "load": 3}) == 1
     assert world.look({"mirror": 3}) == 1
@@ -152,7 +152,8 @@ def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
 
 
 def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> None:
-    """The broker asks ZooKeeper for offsets only when retention would delete a segment."""
+    """The broker reads the offsets of groups from ZooKeeper only if retention would otherwise
+    delete a segment."""
     world = World(tmp_path, LogConfig(segment_bytes=100, held_by=("mirror",)))
     world.look({})
     assert world.session.asked == 0

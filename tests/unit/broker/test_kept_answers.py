@@ -88,8 +88,8 @@ def test_the_bytes_of_answers_are_bounded() -> None:
 
 
 def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
-    """An answer is not cached if it is as large as the cache, or if its request is so long that the
-    same request will hardly come twice. An answer that is not cached does not displace other
+    """An answer is not cached if it is as large as the cache, or if its request is very long (such
+    a request hardly ever comes twice). An answer that is not cached does not displace other
     answers."""
     world = World()
     world.keep(5, b"words", b"answer")

@@ -25,8 +25,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation may wait for several partitions. When the operation completes on one partition,
-    it is not checked again on any partition, and does not expire."""
+    """An operation may wait for several partitions. When it has completed because of a change of
+    one partition, it is not checked again for any partition, and does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -44,8 +44,8 @@ def test_an_operation_completes_once() -> None:
 
 
 def test_an_operation_expires_at_its_deadline() -> None:
-    """An operation in the purgatory expires once, at its deadline and not before. It is then
-    removed."""
+    """An operation in the purgatory expires once, at its deadline and not before. It then leaves
+    the purgatory."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A], 10.0)
@@ -58,8 +58,8 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """An operation may put another operation into the purgatory at the moment at which it completes
-    itself."""
+    """An operation may put another operation into the purgatory while it is asked whether it can
+    complete."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()

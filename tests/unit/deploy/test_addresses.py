@@ -1,4 +1,4 @@
-"""The Ansible roles derive the addresses at which the programs reach each other."""
+"""Tests how the Ansible roles derive the addresses at which the programs reach each other."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> 
 
 
 def test_an_existing_kafka_stands_in_for_brokers() -> None:
-    """If the inventory sets `bootstrap_servers` of a cluster, these addresses are used
-    unchanged."""
+    """If the inventory sets `bootstrap_servers` of a cluster (an existing Kafka cluster), programs
+    are given these addresses unchanged."""
     clusters = {"dc1": {"bootstrap_servers": "k1:9092,k2:9092"}}
     assert addresses.bootstrap_servers(clusters, []) == {"dc1": "k1:9092,k2:9092"}
 
@@ -52,8 +52,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets a program's metrics.listener, the health check asks at this address. If
-    the listener is a wildcard address, the health check asks on loopback."""
+    """If the inventory sets a program's metrics.listener, the health check uses this address. If
+    the listener means all addresses of the host, the health check uses loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -69,9 +69,9 @@ def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]
 
 
 def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
-    """A broker whose host does not set skidway_cluster belongs to the first cluster. The role's
-    default cannot be used for this, because Ansible does not show one host the role defaults of
-    another host."""
+    """A broker whose host does not set skidway_cluster belongs to the first cluster. The filter
+    applies this default itself, because Ansible does not show it the role's defaults for another
+    host."""
     assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
 
 
@@ -134,8 +134,8 @@ def test_who_moves_a_broker_by_its_settings_moves_what_others_are_told(
 
 
 def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are_told() -> None:
-    """The key clientPort in zookeeper_settings changes ZooKeeper's address for other programs, and
-    the key listeners in registry_settings changes the registry's address."""
+    """If the inventory sets clientPort in zookeeper_settings, or listeners in registry_settings,
+    the roles give other programs the changed address of ZooKeeper or of the registry."""
     moved = host("z1", zookeeper_port=1, zookeeper_settings={"clientPort": 12181})
     assert addresses.zookeeper_connect([moved, host("z2")]) == "z1:12181,z2:2181"
     moved = host("r1", registry_settings={"listeners": ["https://0.0.0.0:8443"]})
@@ -143,9 +143,9 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
-    """The health check asks each broker at the listener that the broker uses at the moment. A
-    changed metrics.listener in the inventory applies to all brokers at once, but the brokers
-    restart one at a time."""
+    """If the metrics.listener of the brokers is changed in the inventory, each broker uses the new
+    address only after its restart, and the brokers restart one at a time. So the health check asks
+    each broker at the address that the broker uses at the moment."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

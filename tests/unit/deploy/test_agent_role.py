@@ -1,6 +1,6 @@
-"""If only files have changed that the agent can reload, the Ansible role `agent` reloads a running
-agent. Otherwise it restarts the agent. The tests render the expressions of the role's steps as
-Ansible does."""
+"""Tests when the Ansible role `agent` reloads a running agent and when it restarts the agent. It
+reloads if only files have changed that the agent can reload. The tests evaluate the expressions in
+the role's steps as Ansible does."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_an_agent_that_is_not_up_yet_is_restarted() -> None:
 
 def test_an_agent_that_must_be_restarted_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the agent refuses the reload because a changed setting needs a restart, the role restarts
-    the agent. The role recognizes this refusal by the agent's sentence."""
+    the agent. The role recognizes this refusal by the text that the agent prints."""
     run = Run(CONFIG, answer=refused(monkeypatch))
     assert run.reloads
     assert run.restarts
@@ -157,16 +157,17 @@ def test_an_agent_that_must_be_restarted_is_restarted(monkeypatch: pytest.Monkey
     ],
 )
 def test_a_refusal_fails_the_play_with_the_sentence_of_the_agent(status: int, said: str) -> None:
-    """If the agent refuses the settings, or does not answer, the play fails with the agent's
-    sentence. The role does not restart the agent, because a start with these settings could fail,
-    too."""
+    """If the agent refuses the settings for another reason, or does not answer, the play fails with
+    the message of `skidway agent reload`. The role does not restart the agent, because a start with
+    these settings could fail, too."""
     run = Run(CONFIG, answer={"rc": status, "stdout": "", "stderr": said})
     assert run.fails == said
     assert not run.restarts
 
 
 def test_a_command_that_cannot_run_fails_the_play() -> None:
-    """If the command does not exist, the play fails with Ansible's message."""
+    """If the command `skidway agent reload` does not exist, the play fails with Ansible's
+    message."""
     assert Run(CONFIG, answer={"rc": 2, "msg": "No such file"}).fails == "No such file"
 
 

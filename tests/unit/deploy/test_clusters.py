@@ -28,8 +28,8 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """If a mirrored cluster has no brokers, ValueError is raised, because its mirror would silently
-    copy nothing."""
+    """If another cluster mirrors a cluster without brokers, ValueError is raised, because the
+    mirror would silently copy nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
 
@@ -64,7 +64,7 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
 
 
 def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
-    """When a role must wait until servers are there, a host waits only for the servers of its own
+    """If a role must wait until servers answer, it waits only for the servers of the host's own
     cluster. A server without a cluster in the inventory belongs to the first cluster."""
     hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
     hosts["b3"]["skidway_cluster"] = "dc2"

@@ -1,5 +1,5 @@
-"""The argument specs, defaults, README and playbooks of the Ansible collection agree with each
-other."""
+"""Tests that the argument specs, defaults, README and playbooks of the Ansible collection agree
+with each other."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ def test_every_option_has_type_and_description(role: str) -> None:
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_variables_have_the_prefix_of_their_role(role: str) -> None:
     """A role's variables begin with the role's name, with the prefix of the fleet (skidway_), or
-    with the prefix of the shared steps (common_). This is tested because ansible-lint does not
-    check it."""
+    with the prefix of the shared steps (common_). ansible-lint does not check this rule."""
     found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
     assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
 
@@ -83,9 +82,9 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
-    """A role's first step checks the installed version, whichever tags are given or skipped.
-    Without that check a run could install another version by accident, and no later step would
-    install the old version again."""
+    """Whichever tags are given or skipped, the first step of a role stops the run if another
+    version is in use on the host. Without this check a run could change the version by accident,
+    without the roll-back that an upgrade has."""
     path = COLLECTION / "roles" / program / "tasks" / "main.yml"
     first, *others = yaml.safe_load(path.read_text())
     assert first["ansible.builtin.import_role"]["tasks_from"] == "version"
@@ -151,10 +150,11 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """Before an agent is uninstalled, a separate unit "drains" the agent: the unit delivers all
-    lines that the agent has not delivered yet. The agent's own unit stays unchanged. The separate
-    unit stops when the agent starts. Its output settings use neither `append:` nor `truncate:`,
-    which older versions of systemd (before 240 and 248) do not have."""
+    """Before an agent is uninstalled, a separate systemd unit "drains" the agent: it delivers all
+    lines that the agent has not delivered yet. If the uninstallation is interrupted, the agent's
+    own unit is unchanged, and the separate unit stops when the agent starts. Its output settings
+    use neither `append:` nor `truncate:`, which older versions of systemd (before 240 and 248) do
+    not have."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()
@@ -176,8 +176,8 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
     ],
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
-    """The program that drains the agent prints its result after its log lines, to the same output.
-    The role finds the result after these lines."""
+    """`skidway agent drain` prints its result after its log lines, into the same file. The role
+    finds the result after these lines."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -19,8 +19,9 @@ def member(servers: int, runs: bool = True) -> dict[str, Any]:
 
 
 def ordered(*seen: Any) -> str:
-    """The names of the steps in which the servers z1, z2, ... start. `seen` has what the run found
-    on each server. If a start must be refused, returns the reason as a sentence instead."""
+    """Returns, for each of the servers z1, z2, ..., the name of the step in which the server
+    starts. `seen` has what the role found on each server. If a start must be refused, returns the
+    reason as a sentence instead."""
     names = [f"z{n}" for n in range(1, len(seen) + 1)]
     hosts = {
         n: {"zookeeper_seen": each} if each else {} for n, each in zip(names, seen, strict=True)
@@ -48,8 +49,8 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """A run starts the servers in such an order that it waits only for servers that can already be
-    healthy. New servers alone never form a quorum."""
+    """A run of the playbook starts the servers in such an order that it never waits for a server
+    that cannot be healthy yet because there is no quorum. New servers alone never form a quorum."""
     assert ordered(*seen) == steps
 
 
@@ -65,12 +66,13 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
     """A start of the ensemble is refused if servers without data alone could form a quorum, because
-    their empty history would then become the valid history."""
+    the ensemble would then continue without the old data."""
     assert said in ordered(*seen)
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
-    """To find out whether a server ran alone, the role reads the zoo.cfg with which the server last
-    started. The zoo.cfg on disk does not count, because an interrupted run may have changed it."""
+    """Whether a server ran alone is decided by the zoo.cfg with which the server last started. The
+    present zoo.cfg on disk does not count, because an interrupted run of the playbook may have
+    changed it."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0
     assert servers_in("dataDir=/x\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n") == 2

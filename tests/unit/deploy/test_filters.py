@@ -1,4 +1,4 @@
-"""The filters that playbooks and roles use (deploy/ansible/plugins/filter)."""
+"""Tests the list of filters that playbooks and roles use (deploy/ansible/plugins/filter)."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ def role(audit: dict[str, Any] | None = None, **given: Any) -> RoleVariables:
 
 
 def test_without_a_time_between_runs_the_timer_starts_them() -> None:
-    """By default, loads are single runs. The drop-in of the resident service (which keeps running)
-    sets no time between loads. So an operator who starts this service gets the default time of its
-    unit."""
+    """By default, the timer starts single runs. In this case the role sets no time between loads
+    for the resident service (which keeps running). So an operator who starts this service by hand
+    gets the default time of its unit."""
     found = role()
     assert found["loader_stays"] is False
     assert found["common_overrides"][RESIDENT] == {
@@ -51,9 +51,9 @@ def test_without_a_time_between_runs_the_timer_starts_them() -> None:
 
 def test_with_a_time_between_runs_the_service_stays() -> None:
     """If the variable loader_every is set, the resident service (which keeps running) makes a load
-    at this interval. Apart from the interval, the drop-in of this service equals the drop-in of the
-    single runs. So directories and an operator's own environment variables, such as those for HDFS,
-    apply to both."""
+    at this interval. Apart from the interval, the systemd drop-in of this service equals the
+    drop-in of the service for single runs. So an operator's directories and environment variables,
+    such as those for HDFS, apply to both services."""
     hdfs = ["HADOOP_USER_NAME=etl", "KRB5CCNAME=/run/etl"]
     found = role(loader_every="90s", loader_unit_overrides={"Service": {"Environment": hdfs}})
     assert found["loader_stays"] is True
@@ -72,8 +72,8 @@ def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
 
 
 def test_one_form_runs_and_the_other_is_stopped_for_good() -> None:
-    """The role starts either the timer or the service, and stops and disables the other, so that a
-    boot never starts both."""
+    """The role starts either the timer or the resident service, and stops and disables the other
+    one, so that a boot never starts both."""
     wants: dict[bool, set[tuple[str, bool]]] = {True: set(), False: set()}
     for name in ("timer.yml", "resident.yml"):
         for task in yaml.safe_load((TASKS / name).read_text()):
@@ -141,9 +141,9 @@ def said_about(file: Path) -> list[str]:
 @pytest.mark.parametrize("every", ["", "60s"])
 @pytest.mark.parametrize("unit", ["skidway-loader.service", "skidway-loader.timer", RESIDENT])
 def test_systemd_understands_both_forms(unit: str, every: str, tmp_path: Path) -> None:
-    """`systemd-analyze verify` finds no fault in the loader's units with the drop-ins that the role
-    writes, for single runs or for the service. The command also reports a misspelt key in a
-    drop-in, which shows that it reads the drop-ins."""
+    """`systemd-analyze verify` finds no fault in the loader's two units with the drop-ins that the
+    role writes. The command does report a misspelt key in a drop-in, which shows that it reads the
+    drop-ins."""
     overrides = {"Service": {"Environment": "HADOOP_USER_NAME=etl", "MemoryMax": "4G"}}
     found = role(loader_every=every, loader_unit_overrides=overrides)
     installed("skidway-loader.service", found, tmp_path)

@@ -1,5 +1,5 @@
-"""The Prometheus rules and the dashboards (boards) in deploy/monitoring fit the programs' metrics,
-the guide for operators (docs/operations.md) and each other."""
+"""Tests that the Prometheus rules and the dashboards (boards) in deploy/monitoring agree with the
+programs' metrics, with the guide for operators (docs/operations.md) and with each other."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def labels_in(notes: dict[str, str]) -> set[str]:
 def test_an_alert_is_tested_with_series_that_programs_show(
     part: str, name: str, metrics: set[str]
 ) -> None:
-    """The cases of an alert use only metrics of the programs, and have series for which the alert
-    must not fire."""
+    """The promtool test cases of an alert use only metrics that the programs have, and contain
+    series for which the alert must not fire."""
     case: Case = CASES[part][name]
     for each in (case.bad, case.good):
         assert each
@@ -108,7 +108,7 @@ def test_an_alert_is_tested_with_series_that_programs_show(
 @pytest.mark.parametrize("board", boards.BOARDS, ids=lambda x: x.name)
 def test_the_boards_are_what_the_panels_say(board: boards.Board) -> None:
     """The files of the boards are equal to the files that `python -m deploy.monitoring.boards`
-    writes, so that the panels have only one source."""
+    writes, so that the list of panels in boards.py is their only source."""
     assert boards.path(board).read_text() == boards.text(board)
     assert {path.name for path in boards.FOLDER.iterdir()} == {
         boards.path(each).name for each in boards.BOARDS
@@ -169,8 +169,8 @@ def test_the_page_lists_every_alert() -> None:
 
 
 def test_the_role_writes_the_thresholds_that_the_rules_have() -> None:
-    """With its defaults, the role writes the same file of thresholds as in the folder of the rules.
-    If a variable has another number, the role writes this number."""
+    """With its defaults, the role `monitoring` writes the same file of thresholds that the folder
+    of the rules has. If a variable has another number, the role writes this number."""
     template = COLLECTION / "roles" / "monitoring" / "templates" / "thresholds.yml.j2"
     written = (RULES / "thresholds.yml").read_text()
     variable, (name, value) = "{{ %s }}", ("monitoring_load_late_after_s", 93600)

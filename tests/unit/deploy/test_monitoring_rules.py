@@ -1,5 +1,5 @@
-"""Debian's promtool accepts rules and configurations of Prometheus, and each alert fires when it
-must, and only then."""
+"""Tests the rules with Debian's promtool: it accepts the rules and configurations of Prometheus,
+and each alert fires when it must, and only then."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_promtool_accepts_the_rules(part: str) -> None:
 
 @pytest.mark.parametrize("part", sorted(CASES))
 def test_each_alert_fires_when_it_must(part: str, tmp_path: Path) -> None:
-    """Each alert fires for the bad series of its case, but only after the fault has lasted long
-    enough, and never fires for the good series."""
+    """Each alert has a promtool test case. The alert fires for the bad series of its test case, but
+    only after the fault has lasted long enough, and never fires for the good series."""
     tests = tmp_path / "tests.yml"
     tests.write_text(yaml.safe_dump(promtool_tests(part)))
     status, said = promtool("test", "rules", str(tests))
@@ -48,8 +48,9 @@ def test_each_alert_fires_when_it_must(part: str, tmp_path: Path) -> None:
 def test_an_alert_that_never_or_always_fires_is_noticed(
     part: str, value: str, tmp_path: Path
 ) -> None:
-    """If all alerts of a file never fire, or always fire, the case of each alert fails. So no case
-    passes without checking something."""
+    """If the expressions of all alerts in a file are replaced so that the alerts never fire, or
+    always fire, then the test case of each alert fails. So no test case passes without checking
+    something."""
     rules = yaml.safe_load((RULES / f"{part}.yml").read_text())
     for rule in (rule for group in rules["groups"] for rule in group["rules"]):
         if "alert" in rule:
@@ -70,8 +71,8 @@ def test_promtool_accepts_the_example() -> None:
 
 
 def test_promtool_accepts_what_the_role_writes(tmp_path: Path) -> None:
-    """`promtool check config` accepts a configuration after the role has added rules and targets,
-    and reads the file of targets."""
+    """`promtool check config` accepts a configuration to which the role has added rules and
+    targets, and it checks the file of targets, too."""
     host = {"inventory_hostname": "b1", "broker_settings": {"metrics.listener": "0.0.0.0:9102"}}
     groups = {"brokers": ["b1"], "audit": ["b1"]}
     targets = tmp_path / "targets.yml"

@@ -1,5 +1,5 @@
-"""The role `monitoring` derives the targets of Prometheus (the addresses that it scrapes) from the
-inventory."""
+"""Tests how the role `monitoring` derives the targets of Prometheus (the addresses that Prometheus
+scrapes) from the inventory."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def targets(found: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
 
 
 def test_every_program_of_the_inventory_is_a_target() -> None:
-    """Prometheus scrapes each program of each host, under the name that rules use. Instances have
-    the names in the inventory. Addresses are the addresses at which other hosts reach a host."""
+    """Prometheus scrapes each program of each host, with the job name that the rules use. The label
+    `instance` has the host's name in the inventory. The target's address is the one at which other
+    hosts reach the host."""
     found = scraping.scrape_targets(CLUSTERS, GROUPS, opened(), "watch")
     assert targets(found) == {
         "b1:9102": ("skidway-broker", "10.0.0.1:9102"),
@@ -60,8 +61,9 @@ def test_every_program_of_the_inventory_is_a_target() -> None:
 
 
 def test_programs_have_their_cluster_as_label_and_the_audit_has_none() -> None:
-    """Metrics of brokers, agents and loaders get the label `cluster`. The audit's metrics name the
-    clusters of topics themselves, and a label of the target would hide these names."""
+    """The targets of brokers, agents and loaders get the label `cluster`. The audit's metrics
+    already have a label `cluster` with the cluster of a topic, and a label of the target would
+    replace it."""
     found = scraping.scrape_targets(CLUSTERS, GROUPS, opened(), "watch")
     clusters = {x["labels"]["instance"]: x["labels"].get("cluster") for x in found}
     assert (clusters["b1:9102"], clusters["b2:9105"]) == ("dc1", "offline")
@@ -94,8 +96,8 @@ def test_a_loader_that_a_timer_starts_is_no_target() -> None:
 
 
 def test_counters_that_the_inventory_names_are_scraped_where_they_listen() -> None:
-    """If the inventory lists the counters, Prometheus scrapes them at the addresses in their own
-    settings."""
+    """If the inventory lists the audit's counters, Prometheus scrapes each of them at the address
+    in the counter's settings."""
     audit = opened()
     audit["watch"]["audit_counters"] = {"dc1": {"metrics": {"listener": "10.0.0.9:9200"}}}
     found = targets(scraping.scrape_targets(CLUSTERS, GROUPS, audit, "b1"))

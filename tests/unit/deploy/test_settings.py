@@ -1,4 +1,4 @@
-"""Settings from the inventory override settings that a role derives."""
+"""Tests that settings from the inventory override settings that a role derives."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
     ],
 )
 def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) -> None:
-    """Only settings that contain a secret are kept out of Ansible's output, so that an operator can
-    read the changes (`--diff`) of all other settings."""
+    """Settings that contain a secret are recognized. Only these are kept out of Ansible's output,
+    so that an operator can read the changes (`--diff`) of all other settings."""
     assert settings.holds_secret(given) is secret
 
 
 def test_a_directory_is_made_once() -> None:
-    """A directory that is named in the settings already installed on a host is never created again,
-    whether the settings use flat or nested keys. If the directory is missing, its disk is not
-    mounted, and records must not be written to the disk below the mount point."""
+    """If the settings that are installed on a host already name a directory, the role never creates
+    this directory again, whether the keys are flat or nested. If the directory is missing, its disk
+    is probably not mounted, and records must not be written to the disk below the mount point."""
     given = ["/disk1", "/disk2/skidway"]
     assert settings.not_named_by(given, {}) == given
     assert settings.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]

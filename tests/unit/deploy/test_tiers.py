@@ -42,8 +42,9 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
-    """With the example inventory no topic is exempt from a tier in audit.yml. The same holds for an
-    inventory without mirror or loaders."""
+    """With the example inventory, audit.yml exempts no topic from any tier. The same holds for an
+    inventory without mirror or without loaders, because then the audit does not compare this tier
+    at all."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
@@ -65,7 +66,7 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
     `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
-    loaded from the mirror, so it is exempt from the tiers mirror and hdfs."""
+    loaded from the mirror. So such a topic is exempt from the tiers mirror and hdfs."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -76,7 +77,7 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     """If a mirroring cluster has agents of its own, their topics are not mirrored, but the
-    cluster's loader loads them. So these topics are exempt only from the tier mirror. If a
+    cluster's loader loads them. So these topics are exempt only from the tier mirror. If the
     mirroring cluster has no agents, nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
@@ -108,8 +109,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """One loader may load from a cluster itself and another loader from the cluster's mirror. Then
-    a topic counts as loaded if one of the two loaders loads it."""
+    """One loader may load from a cluster itself, and another loader from the cluster that mirrors
+    it. Then a topic counts as loaded if at least one of the two loaders loads it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -170,9 +171,9 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added. An operator may drop a tier that the audit has compared until now, if the
-    operator names it: with Ansible's option -e, as a string of names with commas. Where no audit
-    was installed before, no tier can be lost."""
+    """Tiers may be added. An operator may drop a tier that the audit has compared until now by
+    naming it, with Ansible's option -e, as a string of names with commas. If no audit was installed
+    before, no tier can be lost."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

@@ -66,10 +66,9 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     ],
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
-    """Whether a version is a downgrade is found by comparing version numbers, not texts (0.9 is
-    older than 0.10). The answer matters, because in a downgrade the programs are changed in another
-    order: the audit comes last. On a host without an installed version, no version is a
-    downgrade."""
+    """To find out whether a change of the version is a downgrade, the roles compare versions as
+    numbers, not as texts (0.9 is older than 0.10). In a downgrade, the audit is changed last. On a
+    host without an installed version, no version is a downgrade."""
     assert versions.is_older(version, than) is older
 
 
@@ -89,8 +88,8 @@ def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
 
 @pytest.mark.parametrize("name", ["0.1.0", "0.2.0.dev3", "9.8.7rc1", "1.0+site.2"])
 def test_only_what_is_named_as_a_version_is_removed(name: str) -> None:
-    """Only directories whose names are versions are deleted, never other files that an operator put
-    beside them."""
+    """When old versions are deleted, only directories whose names are versions are deleted, and no
+    other files beside them."""
     others = [{"path": f"/opt/skidway/{n}", "mtime": 1} for n in ("jdk-21", "backup", "1.0.old")]
     version = {"path": f"/opt/skidway/{name}", "mtime": 0}
     assert versions.superfluous([*others, version], ["../2.0"], 1) == [version["path"]]

@@ -10,8 +10,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of several hosts, some of which have failed. The object counts how often the
-    variables of any host are read."""
+    """The variables of several hosts, some of which have failed. Counts how often the variables of
+    a host are read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures
@@ -49,8 +49,8 @@ def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
 
 
 def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
-    """The report of a large wave's problems is short enough for one screen, and the variables of
-    each host are read once."""
+    """If all hosts of a large wave fail, the report shows at most as many problems as fit on one
+    screen. The variables of each host are read only once."""
     names = [f"h{n}" for n in range(3000)]
     hosts = Reads(**{name: [f"{name}: failed"] for name in names})
     found = waves.wave_problems(hosts, names, names[:2900], [])

@@ -1,8 +1,7 @@
 """Lists the filters of the collection by name. The code of the filters is in plugin_utils, which
 has one module for each subject, such as `clusters` or `roster`.
 
-Playbooks and roles may use only the functions listed here. A function whose name begins with an
-underscore is private to its module.
+Playbooks and roles may use only the functions that this module lists.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ DASHBOARD_LISTENER = "127.0.0.1:8088"
 """The default of the collector's setting `listener`: the address where the audit's collector
 listens."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Each key is a host part of a listener that does not name a single address, such as "*". The value
-is the address at which the program's own host reaches the program."""
+"""Each key is the host part of a listener on all addresses, such as "*". The value is the address
+at which the program's own host reaches such a listener."""
 
 
 def address(host: HostVars) -> str:
@@ -118,8 +118,8 @@ def health_url(listener: str) -> str:
 
 
 def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = None) -> str:
-    """The URL of a program's /health, from the settings `in_use`. If `in_use` is None or empty, the
-    URL comes from the host's variables.
+    """The URL of a program's /health. The URL comes from `in_use`, the settings with which the
+    program runs, or, if `in_use` is None or empty, from the host's variables.
 
     The settings in use differ from the variables while Ansible applies a changed inventory host by
     host, and also after a roll-back.
@@ -129,8 +129,8 @@ def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = N
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a program that listens on this address serves only its own host. This is also true of
-    the empty address, because programs then listen on loopback."""
+    """Whether a program that listens on the address `name` can be reached only from its own host.
+    This is also true if the address is empty, because programs then listen on loopback."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

@@ -19,14 +19,14 @@ GROUPS = {
     "agent": "agents",
     "audit": "audit",
 }
-"""For each program with a health check, the group of its hosts."""
+"""For each program with a health check, the inventory's group of its hosts."""
 
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
 """Settings that must have a different value in each counter of the audit."""
 MEMBERS = ("brokers", "agents", "loaders")
-"""The groups whose hosts belong to a cluster."""
+"""The groups whose hosts each belong to one cluster."""
 
 SERVICES = (
     (
@@ -50,8 +50,7 @@ service for one host."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")
-"""Matches times that `skidway load run --every` accepts. This pattern is stricter than the program:
-it does not match some of the longest times that the program accepts."""
+"""Matches the times that `skidway load run --every` accepts, except some very long ones."""
 
 
 def inventory_problems(

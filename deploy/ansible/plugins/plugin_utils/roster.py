@@ -15,8 +15,8 @@ NAMED = 5
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's new roster: the agents of the inventory, and as retired hosts those hosts that
-    are only in the previous roster `before`."""
+    """The audit's new roster: it lists the agents of the inventory, and, as retired, those hosts
+    that are in the previous roster `before` but not in the inventory."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}
@@ -33,8 +33,8 @@ def roster(
 def retirement_problem(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], most: int | str
 ) -> str:
-    """Returns a message if the inventory would retire more than `most` hosts of the roster, else
-    "".
+    """Returns a message if more than `most` expected hosts of the roster are missing from the
+    inventory and would be retired, else "".
 
     `most` is a number of hosts, or a percentage "N%" of the expected hosts, which allows at least
     one host. Without this limit, an incomplete inventory (for example, of only one datacenter)

@@ -28,8 +28,8 @@ GROUPS = {
 }
 """For each program that serves metrics, the inventory's group with its hosts."""
 OF_A_CLUSTER = ("broker", "agent", "loader")
-"""The programs to whose targets this module adds the label `cluster`. The audit sets this label
-itself."""
+"""The programs to whose targets this module adds the label `cluster`. The metrics of the audit have
+this label already."""
 COUNTER = "audit-count"
 COUNTERS_FIRST_PORT = 9114
 JOB = "skidway"
@@ -38,7 +38,8 @@ own, `skidway-<program>`."""
 
 
 class _Place(NamedTuple):
-    """A program on a host. listener: the program's setting metrics.listener."""
+    """A program on a host, which Prometheus may scrape. listener: the program's setting
+    metrics.listener."""
 
     program: str
     host: HostVars
@@ -84,8 +85,8 @@ def scrape_targets(
 def unscraped(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars], prometheus: str
 ) -> list[str]:
-    """One sentence for each kind of program that the host `prometheus` cannot scrape, because the
-    programs serve their metrics on loopback only."""
+    """One sentence for each program (broker, agent, ...) that the host `prometheus` cannot scrape
+    on some hosts, because it serves its metrics there on loopback only."""
     left: dict[str, list[str]] = {}
     for each in _places(clusters, groups, hosts):
         if not each.is_reached_from(prometheus):
@@ -138,7 +139,7 @@ def _places(clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]) -
     for program, group in GROUPS.items():
         for name in groups.get(group, []):
             if program == "loader" and not hosts[name].get("loader_every"):
-                continue  # a single run is over before Prometheus could scrape it
+                continue  # a loader that runs once ends before Prometheus could scrape it
             settings = flat(hosts[name].get(f"{program}_settings") or {})
             listener = settings.get("metrics.listener") or METRICS_LISTENERS[program]
             yield _Place(program, hosts[name], str(listener))

@@ -39,8 +39,9 @@ def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
 
 
 def taken_by_reload(names: Iterable[str]) -> list[str]:
-    """Returns those of the given files that an agent reads again when it reloads its settings:
-    schemas, and files with further sources. Keys and certificates need a restart.
+    """Returns those of the files `names` that an agent reads again when it reloads its settings:
+    schemas, and files with further sources. If keys or certificates have changed, the agent must be
+    restarted.
 
     names: the files that the agent's configuration names."""
     return [name for name in names if name.endswith((".avsc", ".yml"))]

@@ -50,15 +50,15 @@ def holds_secret(settings: Mapping[str, Any]) -> bool:
 
 
 def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
-    """The directories that these settings do not name."""
+    """Returns those of `directories` that occur nowhere in `settings`."""
     values = [value for value in flat(settings).values() if isinstance(value, str | list)]
     named = {path for value in values for path in texts(value)}
     return [directory for directory in directories if directory not in named]
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """The items of `directories` that are not in `folder`. The systemd unit must get write access
-    to these directories."""
+    """Returns those of `directories` that are not in `folder`. The role gives the systemd unit
+    write access to them."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

@@ -2,8 +2,8 @@
 them, or in the tier `hdfs`, because no loader loads them.
 
 The result is a list of patterns that match whole names `<cluster>.<topic>`. The patterns depend on
-the clusters' settings, not on the topics to which the agents publish now. The reason is that the
-audit also checks topics to which no agent publishes any more.
+the clusters' settings, and not on the topics to which the agents publish now, because the audit
+also checks topics to which no agent publishes any more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
     """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. The
-    result leaves out a tier that has every topic, and a tier that the site does not have.
+    result leaves out a tier if no topic is exempt from it, or if the site does not have this tier.
 
     A cluster that mirrors other clusters has topics of its own only if it has agents.
     """
@@ -59,7 +59,8 @@ def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
 def lost_tiers_problem(
     in_use: Mapping[str, Any] | None, wanted: Iterable[str] | str, retired: Iterable[str] | str
 ) -> str:
-    """Returns a message if the running audit compares a tier that the new settings lack, else "".
+    """Returns a message if the running audit compares counts of a tier that the new settings lack,
+    else "".
 
     `in_use` has the settings of the running audit; it is None if there is no running audit.
     `wanted` has the tiers of the new settings. `retired` has the tiers that the new settings may

@@ -8,7 +8,8 @@ from typing import Any
 from .settings import Settings
 
 ENVIRONMENT = "Environment"
-"""The key of the section [Service] for which systemd uses all values, not only the last value."""
+"""A key of the section [Service] of which systemd uses all values, if it is set several times. Of
+most other keys it uses only the last value."""
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,5 +1,5 @@
-"""Decides whether a wave is good. A wave is a group of agents that Ansible upgrades or restarts
-together."""
+"""Decides whether a wave was successful. A wave is a group of agents that Ansible upgrades or
+restarts together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def wave_problems(
     left: Sequence[str],
     verdict: Iterable[str] = (),
 ) -> list[str]:
-    """The reasons to roll back the wave. The result is empty if the wave is good.
+    """Returns the reasons to roll back the wave; none if the wave was successful.
 
     `left` has the hosts of the wave that Ansible still reaches; their variable `agent_failure` says
     what went wrong. `verdict` has the messages of the audit. Use this filter once for each wave,

@@ -142,16 +142,16 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
-    """If a partition is twice in a fetch, its bytes count twice, because the answer will contain
-    these bytes twice."""
+    """If a partition is named twice in a fetch, its bytes count twice towards min_bytes, because
+    the answer will contain these bytes twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """When a partition of a parked fetch (a fetch whose answer the broker delays) is dropped, the
-    broker answers the fetch at once, because the client must learn of the error without a delay."""
+    """When the broker stops serving a partition of a parked fetch (a fetch whose answer it delays),
+    it answers the fetch at once, so that the client gets the error without a delay."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1

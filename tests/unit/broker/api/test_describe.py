@@ -45,9 +45,9 @@ def test_every_setting_that_kafka_has_is_shown() -> None:
 
 
 def test_synonyms_say_what_would_count_without_the_first() -> None:
-    """The synonyms of a topic's setting, in the answer to DescribeConfigs, are the values that it
-    has at different places. They are listed in the order in which they apply: the topic's value,
-    the value in the broker's configuration, the default."""
+    """In the answer to DescribeConfigs, the synonyms of a topic's setting list all values that are
+    set for it. The value that applies comes first: the topic's own value, then the value in the
+    broker's configuration, then the default."""
     settings = BrokerSettings(retention_hours=5)
     shown = row(describe_topic(settings, {"retention.ms": "77"}), "retention.ms")
     assert (shown.value, shown.config_source) == ("77", ConfigSource.TOPIC_CONFIG)
@@ -61,7 +61,7 @@ def test_synonyms_say_what_would_count_without_the_first() -> None:
 
 
 def test_what_a_mirror_writes_is_read_only() -> None:
-    """DescribeConfigs returns settings that only a mirror writes as read-only."""
+    """In the answer to DescribeConfigs, the settings that only a mirror writes are read-only."""
     rows = describe_topic(BrokerSettings(), {"mirror.source.topic": "logs"})
     assert row(rows, "mirror.source.topic").read_only
     assert not row(rows, "retention.ms").read_only
@@ -88,17 +88,18 @@ def test_every_setting_of_the_broker_is_shown() -> None:
 
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_inherited_values_are_legal(name: str) -> None:
-    """The value that a topic inherits from the broker is always valid for the topic's setting. If a
-    client appends to a setting that is a list, the new list begins with the inherited value."""
+    """The value that a topic inherits from the broker is always valid for the topic's setting. If
+    the setting is a list, and a client appends an element, the new list begins with the inherited
+    elements."""
     value = inherited(BrokerSettings())[name]
     assert TOPIC_CONFIGS[name].check(value) is None or value == ""
 
 
 def test_many_gaps_are_shown_in_parts_that_every_client_can_read() -> None:
-    """Gaps are offset ranges that a mirror lacks. If a topic has the maximum number of gaps with
-    the longest possible texts, DescribeConfigs divides them among several values. No value is
-    longer than an int16 length allows, and together the values contain all gaps. A few gaps need
-    only one value."""
+    """Gaps are offset ranges that a mirror lacks. The topic setting `mirror.gaps` lists them. If a
+    topic has the maximum number of gaps with the longest possible texts, DescribeConfigs divides
+    the list among several values. No value is longer than an int16 length allows, and together the
+    values contain all gaps. A few gaps need only one value."""
     named = [Gap(9_999, (1 << 62) + 2 * n, (1 << 62) + 2 * n + 1, "expired") for n in range(1000)]
     rows = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named)})
     found = {each.name: each.value or "" for each in rows if each.name.startswith(gaps.CONFIG)}

@@ -11,8 +11,8 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only the mirror gets this error and then stops the partition
-    producer_state.SnapshotDamaged,  # the log then makes a new snapshot itself
+    store.TooManyGaps,  # only a mirror gets this error, and stops the partition
+    producer_state.SnapshotDamaged,  # recovery catches it and ignores the snapshot
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised
 }
@@ -37,8 +37,8 @@ def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
 
 
 def test_what_passes_is_retriable() -> None:
-    """An error code is retriable if another attempt of the client can succeed. Otherwise it is not
-    retriable."""
+    """The broker answers with a retriable error code if, and only if, the same request may succeed
+    later."""
     assert code_of(Unreachable("x")) in RETRIABLE
     assert CODES[files.StorageFailed] in RETRIABLE
     assert CODES[validation.BatchTooLarge] not in RETRIABLE

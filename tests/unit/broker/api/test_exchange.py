@@ -38,9 +38,9 @@ def answer(member_id: str) -> Loop:
 
 
 def test_an_answer_that_cannot_be_written_closes_its_connection_alone() -> None:
-    """If an answer cannot be encoded, the broker closes only the connection of this answer. It must
-    not raise an exception: a timer may send the answer, and an exception in a timer would end the
-    loop and the broker."""
+    """If an answer cannot be encoded, the broker closes only the connection of this answer. The
+    code that sends the answer raises no exception, so the request or timer that caused the answer
+    is not disturbed."""
     loop = answer("m" * 40_000)
     assert (loop.sent, loop.dropped) == ([], ["failed"])
     loop = answer("m")

@@ -7,8 +7,8 @@ from skidway.broker.api.gathering import Gathering
 
 def test_parts_come_in_any_order_and_leave_in_theirs() -> None:
     """A Gathering collects the parts of an answer, which may arrive in any order. When the last
-    part has arrived, the Gathering hands over all parts once, in their proper order. If there are
-    no parts to wait for, it hands over an empty sequence at once."""
+    part has arrived, the Gathering calls its function once, with all parts in their proper order.
+    If there are no parts to wait for, it calls the function at once, with an empty sequence."""
     found: list[Sequence[str]] = []
     gathering: Gathering[str] = Gathering(2, found.append)
     gathering.put(1, "b")

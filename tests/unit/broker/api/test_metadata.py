@@ -42,7 +42,7 @@ from support.broker_core import BrokerCore, CoreClient, broker_core
 VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
 TURNS_MAX = 100
-"""A number of turns of the loop that is enough for every action."""
+"""Every action of these tests ends within this many turns of the loop."""
 
 
 class Answers:
@@ -134,9 +134,8 @@ def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
     """An answer that is made with the cache equals, byte for byte, the answer that is made without
-    the cache, in every version and for any topics. It does not matter what has changed before the
-    request or since the previous request. A missing topic is created as often as without the
-    cache."""
+    the cache. This holds in every version, for any topics, and whatever has changed since the
+    previous request. A missing topic is created as often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):
@@ -208,7 +207,7 @@ class Asking:
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
         """Starts an action, and runs turns of the broker's loop until the action reports that it is
-        done. Then clients can see the effect of the action."""
+        done, so that clients can see its effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         for _ in range(TURNS_MAX):
@@ -276,7 +275,7 @@ def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
 
 
 def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
-    """The answers show a stopped partition as offline until it is deleted."""
+    """The answers show a stopped partition as offline until its topic is deleted."""
     asking.make()
     partition, logs = TopicPartition("logs", 0), asking.core.broker.logs
 

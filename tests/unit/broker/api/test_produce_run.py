@@ -114,9 +114,9 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """When the batches of one turn of the loop have been written to the file, the broker answers
-    all requests of these batches in one piece of data. The answers are in order, each with its own
-    correlation id and offset."""
+    """When the batches of one turn of the loop have been written to the file, the broker hands the
+    answers to all requests with these batches to the connection at once. The answers are in order,
+    each with its own correlation id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -160,8 +160,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
     """The handler of runs (sequences of similar Produce requests) leaves a duplicate batch to the
-    general handler. The answer needs the first offset of the stored batch, and the handler of runs
-    does not have this offset."""
+    general handler, because it cannot give the answer, which has the first offset of the stored
+    batch."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)
@@ -171,7 +171,7 @@ def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
 
 def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
     """With acks=all, a whole run (a sequence of similar Produce requests) is answered after one
-    flush. The run of the next turn waits for another flush."""
+    flush. A run that arrives in the next turn of the loop waits for another flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.handle(1, batch(), -1)
@@ -187,8 +187,8 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
     """A run (a sequence of similar Produce requests) with acks=all is answered when its last batch
-    is flushed. If a segment rolls, the old segment may be written before the turn ends, so that a
-    flush includes only the first batches of the run. The end of this flush does not answer the run.
+    is flushed. If a new segment begins within the run, the first batches of the run may be flushed
+    earlier than the others. This flush does not answer the run.
     """
     broker.learn(-1)
     broker.handle(0, batch(), -1)
@@ -218,8 +218,8 @@ def test_acks_all_times_out(broker: Broker) -> None:
 
 
 def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
-    """When a partition is dropped, requests that wait for its high watermark are answered at
-    once."""
+    """When the broker stops serving a partition, requests that wait for the partition's high
+    watermark are answered at once."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.end_turn()

@@ -71,8 +71,8 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request that differs from a known request not only in correlation id and records, but also
-    in topic, partition, acks, timeout, client id or version, goes to the general parser."""
+    """A request that differs from a known request in topic, partition, acks, timeout, client id or
+    version goes to the general parser."""
     shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),
@@ -111,8 +111,8 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """The answer to a request of a known shape (that differs from an earlier request only in
-    correlation id and records) equals the answer of the general handler byte for byte."""
+    """If a request differs from an earlier one only in correlation id and records (it has a known
+    shape), its answer equals the answer of the general handler byte for byte."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)
@@ -122,9 +122,9 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
 
 
 def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
-    """For a connection, the broker stores the shape of a request (everything but correlation id and
-    records) for each partition to which the connection's producer writes, but at most SHAPES_MAX
-    shapes."""
+    """For each partition to which a connection's producer writes, the broker stores the shape of a
+    request (everything but correlation id and records), but at most SHAPES_MAX shapes for one
+    connection."""
     shapes = Shapes()
     for number in range(SHAPES_MAX):
         shape = learned(frame(b"x", 7, partition=number), 7, replica)
@@ -141,7 +141,8 @@ def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
 
 @pytest.mark.parametrize("version", [7, 9])
 def test_a_client_with_a_very_long_name_is_not_remembered(replica: Replica, version: int) -> None:
-    """The broker does not store the shape (everything but correlation id and records) of a request
-    with a very long client id, so that the memory of each connection has a limit."""
+    """If the client id of a request is very long, the broker does not store the request's shape
+    (everything but correlation id and records), so that the memory of each connection has a
+    limit."""
     assert learned(frame(b"x", version, client="c" * 900), version, replica) is not None
     assert learned(frame(b"x", version, client="c" * 1024), version, replica) is None

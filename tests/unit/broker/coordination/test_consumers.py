@@ -33,6 +33,6 @@ def test_what_is_no_offset_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize(("name", "number"), [("0", 0), ("17", 17), ("x", None), ("-1", None)])
 def test_partitions_are_numbers(name: str, number: int | None) -> None:
-    """Below the node of a group's topic, each node with a partition's number as its name has an
-    offset. The broker skips nodes with other names."""
+    """A group has a node in ZooKeeper for each topic. Each child whose name is a partition's number
+    has a committed offset, and the broker skips children with other names."""
     assert consumers.partition_number(name) == number

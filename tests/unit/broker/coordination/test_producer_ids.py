@@ -8,7 +8,8 @@ from support.promises import promise
 
 
 class Blocks:
-    """Keeps the requests for blocks of producer ids until the test answers them."""
+    """A stand-in for ZooKeeper. It keeps the broker's requests for blocks of producer ids until the
+    test answers them."""
 
     def __init__(self) -> None:
         self.asked: list[Callable[[Block | SkidwayError], None]] = []

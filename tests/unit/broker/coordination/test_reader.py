@@ -19,8 +19,8 @@ Watch = Callable[[Any], None]
 
 
 class Nodes:
-    """A stand-in for the client of kazoo (a ZooKeeper library). It reads from a dictionary, and its
-    watches fire once."""
+    """A stand-in for the client of kazoo (a ZooKeeper library). The nodes are in a dictionary, and
+    a watch fires once."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
@@ -85,7 +85,7 @@ STATE = documents.state_path("logs", 0)
 
 
 def test_only_what_changed_is_read_again() -> None:
-    """If the watches of a topic did not fire, the broker does not read the topic again."""
+    """If no watch on a topic's nodes has fired, the broker does not read these nodes again."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.read.clear()
@@ -100,8 +100,8 @@ def test_only_what_changed_is_read_again() -> None:
 
 @pytest.mark.parametrize("error", [ConnectionLoss(), RetryFailedError("too many attempts")])
 def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
-    """If a node has changed, the broker remembers this until it has read the node, because a watch
-    fires only once. If the first attempt to read the node fails, the broker tries again."""
+    """If a node in ZooKeeper has changed, but the broker fails to read the node, the broker tries
+    again. It must remember the change, because a watch fires only once."""
     world = World()
     world.catalog()
     world.nodes.put(STATE, documents.state(PartitionState(1, 4, (1,))))
@@ -117,8 +117,8 @@ def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     ("name", "data"), [("x", b"{}"), ("7", b"{}"), ("7", b"\xff"), ("-1", b'{"host":"a","port":1}')]
 )
 def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None:
-    """If the registration of one broker is broken, this broker is left out of the catalog, and the
-    other brokers stay in it."""
+    """If the node by which a broker has registered in ZooKeeper has no valid content, this broker
+    is left out of the catalog. The other brokers stay in the catalog."""
     world = World()
     address = documents.BrokerAddress(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)
@@ -139,8 +139,8 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
 
 def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
     """If the controller's session ends just when this broker reads the controller's node, this
-    broker becomes the controller. Otherwise no broker would notice that the controller is gone.
-    Clients that ask for the controller would then wait until something else changes."""
+    broker becomes the controller. Otherwise no broker would notice that the controller is gone, and
+    clients would get no controller until another node changes."""
     world = World()
     there = [documents.controller(7, 0)]
 

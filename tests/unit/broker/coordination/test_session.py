@@ -35,8 +35,8 @@ def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
 
 
 class Alive:
-    """A session with a ZooKeeper whose answers a test chooses. The test itself runs the session's
-    jobs."""
+    """A broker's session with a stand-in for ZooKeeper, whose answers the test chooses. The test
+    also decides when the session's jobs run."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.coordinator: Any = SimpleNamespace(
@@ -76,8 +76,8 @@ class Alive:
 def test_what_zookeeper_refuses_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: KazooException
 ) -> None:
-    """After a lost ZooKeeper session, the broker tries to register and to read the catalog again
-    and again until both succeed."""
+    """After its session with ZooKeeper was lost, the broker must register and read the catalog
+    again. It repeats its attempts until both succeed."""
     alive = Alive(monkeypatch)
     answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
 
@@ -100,8 +100,9 @@ def test_what_zookeeper_refuses_is_tried_again(
 def test_a_broker_doubts_before_zookeeper_may_have_ended_its_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A third of the session's timeout after the connection broke, the session is in doubt. It is
-    in doubt until the connection is back and the catalog has been read again."""
+    """When the connection to ZooKeeper has been broken for a third of the session's timeout, the
+    broker calls its session in doubt: another broker may soon take its place. The session stays in
+    doubt until the connection is back and the catalog has been read again."""
     alive = Alive(monkeypatch)
     monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
     assert not alive.session.is_doubtful
@@ -124,9 +125,9 @@ def test_a_broker_doubts_before_zookeeper_may_have_ended_its_session(
 def test_a_lost_session_is_in_doubt_at_once_and_its_jobs_are_not_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When a session is lost, the broker hears of it at once. Work that was submitted before, such
-    as a commit of a group, is not done in the new session: another broker may coordinate the group.
-    New work is done."""
+    """When the broker's session with ZooKeeper is lost, it is in doubt at once. Work that was
+    submitted before, such as a commit of a group, is not done in the new session, because meanwhile
+    another broker may coordinate the group. Work that is submitted later is done."""
     alive = Alive(monkeypatch)
     monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
     monkeypatch.setattr(store, "register", lambda *_, **__: 7)
@@ -146,9 +147,9 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
-    """If another broker has already finished the deletion of a topic, a late deletion finds that
-    the deletion mark is gone and does nothing. So it does not delete a new topic of the same
-    name."""
+    """If another broker has already finished the deletion of a topic, this broker finds that the
+    node that marks the deletion is gone, and deletes nothing. So it does not delete a new topic of
+    the same name."""
     topic_id = uuid.uuid4()
     tree: Any = Nodes(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
@@ -159,9 +160,9 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """If a topic was deleted and created again, a late call for the old topic does not change the
-    new topic. A call that would mark the topic for deletion, or make this broker the leader of its
-    partitions, fails with TopicGone if it has the id of the old topic."""
+    """If a topic was deleted and created again, a late call with the id of the old topic does not
+    change the new topic. Such a call, which would mark the topic for deletion or make this broker
+    the leader of partitions, fails with TopicGone."""
     tree: Any = Nodes(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.content)
     with pytest.raises(store.TopicGone):

@@ -27,7 +27,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
     looked_at: str, left: bool
 ) -> None:
     """If two brokers create a topic at the same time, the topic gets the settings from the faster
-    broker. Settings that an earlier, unfinished creation left behind do not matter."""
+    broker. Settings that an earlier, unfinished creation has left in ZooKeeper do not matter."""
     nodes = Nodes()
     if left:
         nodes.content[CONFIG] = documents.configs({"retention.ms": "1"})
@@ -36,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # `create` did not read this node, so no other broker was faster
+    else:  # `create` did not read this node, so the faster creation did not run
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 
@@ -55,8 +55,9 @@ def remove(nodes: Nodes) -> None:
 def test_the_end_of_a_deletion_removes_all_nodes(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    """The last step of a topic's deletion removes the topic, its partitions, its settings and the
-    deletion mark, in as many transactions as necessary."""
+    """The last step of a topic's deletion removes from ZooKeeper the topic, its partitions, its
+    settings and the node that says that the topic is being deleted, in as many transactions as
+    necessary."""
     monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
@@ -74,7 +75,7 @@ def commit_offset(nodes: Nodes) -> None:
 
 def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
     """The last step of a topic's deletion removes all offsets that groups have committed for the
-    topic, including an offset that a group commits at the same moment."""
+    topic, including an offset that a group commits during this step."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
     commit_offset(nodes)

@@ -14,7 +14,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 def test_only_what_was_read_whole_is_known() -> None:
     """The cache has the committed offsets of groups. It answers for a group only after all offsets
-    of the group were read from ZooKeeper. A single commit of the group is not enough."""
+    of the group were read from ZooKeeper. If only a commit of the group is in the cache, it does
+    not answer."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
@@ -38,8 +39,8 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full cache drops the groups whose offsets were least recently requested. The limit in bytes
-    applies to all groups together."""
+    """A full cache drops the groups whose offsets were least recently requested. The cache is full
+    when all groups together reach the limit in bytes."""
     monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":
@@ -49,10 +50,9 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The metadata of commits counts towards the limit of the cache, even if the first commit of an
-    offset has no metadata and a later commit has some. A few offsets with much metadata need as
-    much memory as many offsets without metadata. When an offset is replaced, its size is
-    subtracted."""
+    """The metadata of commits counts towards the limit of the cache, because it needs memory. This
+    also holds if a partition's first commit has no metadata and a later commit has some. When an
+    offset is replaced, the size of the old offset and its metadata is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

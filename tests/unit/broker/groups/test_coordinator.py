@@ -118,8 +118,8 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
-    """If a group is deleted while requests wait for it, the requests in the queue after the
-    deletion get the group that exists then. So no request works on a deleted group."""
+    """If requests wait for a group, and the first of them deletes the group, the later requests get
+    the group that exists after the deletion. So no request works on a deleted group."""
     world = World()
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
@@ -133,8 +133,8 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
 
 
 def test_a_long_client_id_makes_no_long_member_id() -> None:
-    """The member id contains the client id. The coordinator shortens a long client id in the member
-    id, because the member id must fit into a string of the protocol."""
+    """A member id begins with the client id. If the client id is long, the coordinator shortens it,
+    because the member id must fit into a string of the protocol."""
     world = World()
     world.loaded()
     world.join("c" * 32_767)
@@ -147,7 +147,7 @@ def test_a_long_client_id_makes_no_long_member_id() -> None:
 
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
     """While ZooKeeper cannot be reached, a request for a group that is not in memory gets a
-    retriable error. The next request tries to read the group again."""
+    retriable error. The next request for the group makes the coordinator try to read it again."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.jobs.loads.pop()(AWAY)
@@ -158,8 +158,8 @@ def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
 
 @pytest.mark.parametrize("group", ["", "g" * (GROUP_ID_BYTES_MAX + 1), "ä" * GROUP_ID_BYTES_MAX])
 def test_names_that_no_group_can_have(group: str) -> None:
-    """A request with an illegal group id gets INVALID_GROUP_ID, and the coordinator does not ask
-    ZooKeeper."""
+    """A request with an illegal group id gets INVALID_GROUP_ID, and the coordinator does not read
+    anything from ZooKeeper."""
     world = World()
     world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.INVALID_GROUP_ID]
@@ -203,8 +203,8 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
 
 
 def test_what_a_commit_without_answer_came_to_is_read() -> None:
-    """If ZooKeeper did not answer when the coordinator wrote a commit, it is not known whether the
-    commit was stored. Therefore the coordinator reads the group's offsets again."""
+    """If ZooKeeper does not answer when the coordinator writes a commit, the commit may have been
+    stored or not. Therefore the coordinator reads the group's offsets again."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -304,9 +304,9 @@ def test_a_stop_answers_everybody() -> None:
 
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
-    """Skidway's own consumers coordinate through ZooKeeper. While these consumers use a group, a
-    JoinGroup request for this group gets INCONSISTENT_GROUP_PROTOCOL, and the broker logs one line.
-    After these consumers have left, a join succeeds."""
+    """Skidway's own consumers coordinate through ZooKeeper. While they use a group, a JoinGroup
+    request for this group gets INCONSISTENT_GROUP_PROTOCOL, and the broker logs this once. After
+    they have left, a JoinGroup request succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -327,8 +327,9 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """Skidway's own consumers may register in ZooKeeper just after the broker looked for them. Then
-    no member of the new generation gets an assignment, and all members must join again."""
+    """Skidway's own consumers may register for a group in ZooKeeper just after the broker has found
+    none. Then no member of the broker's new generation of this group gets an assignment, and all
+    members must join again."""
     world = World()
     world.loaded()
     world.join()
@@ -343,8 +344,9 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit belongs to the topic that had the given name when the commit arrived, even if the
-    commit then had to wait for its group. The cached offset belongs to this topic too."""
+    """A commit names a topic. It belongs to the topic that has this name when the commit arrives,
+    even if the topic is deleted and created again while the commit waits for its group. The cached
+    offset belongs to the old topic too."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
@@ -366,9 +368,9 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """A group with very many members is stored without the members. When the broker loads this
-    group, the group has no members, and the broker stores it again as empty. Otherwise the omitted
-    members would count as active forever."""
+    """A group with very many members is stored with the number of its members, but without the
+    members. When the broker loads such a group, it stores the group again as empty. Otherwise the
+    members would count as alive forever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')
@@ -379,7 +381,8 @@ def test_a_group_stored_without_its_members_is_stored_again() -> None:
 
 def test_another_broker_s_groups_are_left_to_it() -> None:
     """A broker that does not coordinate the groups reads no group, and answers NOT_COORDINATOR. If
-    the coordinator changes while the broker reads a group, the answer is the same."""
+    another broker becomes the coordinator while this broker reads a group, the answer is
+    NOT_COORDINATOR, too."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.controller = 2
@@ -420,9 +423,9 @@ def test_a_former_coordinator_stores_nothing() -> None:
 
 
 def test_a_controller_that_is_cut_off_coordinates_nothing() -> None:
-    """While the controller cannot know whether another broker has taken its place, it refuses the
-    members and commits of all groups, and names no coordinator. The groups stay in memory, because
-    the broker may still be the controller."""
+    """The controller is the coordinator of all groups. While it cannot know whether another broker
+    has taken its place, it refuses requests of members and commits, and answers to nobody who the
+    coordinator is. The groups stay in memory, because the broker may still be the controller."""
     world = World()
     member = world.stable()
     world.is_cut_off = True

@@ -13,7 +13,7 @@ from skidway.kafka.errors import ErrorCode
 
 
 class World:
-    """A consumer group, and the answers that it has given to its members."""
+    """A consumer group, and the answers that the group has given to its members."""
 
     def __init__(self, **limits: Any) -> None:
         self.limits = GroupLimits(**{"initial_rebalance_delay_s": 0.0, **limits})
@@ -43,8 +43,9 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Sends the JoinGroup request `token` and returns its answer. If the group does not answer
-        at once, lets it check its deadlines first, so that a rebalance that is due can end."""
+        """Sends a JoinGroup request, which the test calls `token`, and returns its answer. If the
+        group does not answer at once, lets the group check its deadlines, so that a rebalance that
+        is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -85,8 +86,8 @@ class World:
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
-    """A new member first gets the error MEMBER_ID_REQUIRED, together with a member id. With this
-    id, the member may join within one session timeout (KIP-394)."""
+    """The first JoinGroup request of a new member gets the error MEMBER_ID_REQUIRED, together with
+    a member id. With this id, the member may join within one session timeout (KIP-394)."""
     world = World()
     given = world.joined("a", known_id_needed=True)
     assert given.error is ErrorCode.MEMBER_ID_REQUIRED
@@ -123,10 +124,10 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
-    """Commits of a generation are refused until the generation has an assignment, even while the
-    next generation is being prepared. Otherwise the group could continue with a lower generation
-    number after a crash. A commit of an older generation could then replace a commit of this
-    generation."""
+    """Commits of a generation are refused until the generation has an assignment. They stay refused
+    while the next generation is being prepared. A generation without an assignment is not stored,
+    so after a crash its number would be given again. A late commit of the old generation could then
+    pass for a commit of the new one."""
     world = World()
     member = world.stable()
     world.join("second")
@@ -186,9 +187,9 @@ def test_who_waits_to_join_is_not_silent() -> None:
 
 
 def test_who_was_given_an_id_is_waited_for() -> None:
-    """If a client got a member id and has not joined with this id yet, a rebalance waits for the
-    client. Otherwise the client would join just after the rebalance, and thereby end the new
-    generation at once."""
+    """If a client has got a member id and has not joined with this id yet, a rebalance waits for
+    the client. Otherwise the client would join just after the rebalance, and at once cause the next
+    one."""
     world = World()
     member = world.stable()
     given = world.joined("new", known_id_needed=True)
@@ -265,8 +266,8 @@ def test_commits_around_a_rebalance() -> None:
 
 
 def test_a_static_member_comes_back_into_its_place() -> None:
-    """A static member that returns keeps its generation and its assignment. It gets its answer when
-    its new member id is stored. Its old member id is fenced (KIP-345)."""
+    """A static member that returns keeps its generation and its assignment. Its request to join is
+    answered when its new member id is stored. Its old member id is fenced (KIP-345)."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})
@@ -304,7 +305,7 @@ def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
 
 
 def test_an_administrator_takes_a_static_member_out() -> None:
-    """An administrator can remove a static member by its instance id alone."""
+    """An administrator can remove a static member by its instance id, without its member id."""
     world = World()
     world.joined("a", instance_id="i")
     assert world.group.leave(world.now, "", "nobody") is ErrorCode.UNKNOWN_MEMBER_ID
@@ -362,7 +363,7 @@ def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
 
 def test_a_restored_group_goes_on() -> None:
     """After a restart of the broker, a restored group has its members, generation and assignments.
-    Each member must send a heartbeat within one session timeout."""
+    A member that sends no heartbeat within one session timeout after the restart is removed."""
     world = World()
     member = world.stable()
     content = encode(world.group.record())
@@ -414,7 +415,6 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     ],
 )
 def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
-    """The group refuses names that are too long. The names would be in the group's answers to its
-    members. An answer with a name that is too long cannot be encoded, and the connection would be
-    closed."""
+    """The group refuses names (ids, protocols) that are too long for its answers to members. An
+    answer with such a name could not be encoded, and the member's connection would be closed."""
     assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

@@ -1,5 +1,5 @@
-"""The queue of jobs for ZooKeeper. It collects the reads and writes of all groups into jobs, and
-runs one job at a time."""
+"""Tests the queue of jobs for ZooKeeper. The queue collects the reads and writes of all groups into
+jobs, and runs one job at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class World:
-    """A job queue with a ZooKeeper. The test decides when ZooKeeper answers."""
+    """A job queue with a stand-in for ZooKeeper, which answers when the test says so."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -174,9 +174,9 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """If ZooKeeper does not answer, every request in the job gets the error: commits of offsets,
-    writes and reads of a group's record, reads of a group's offsets, and counts of a group's
-    members in ZooKeeper. The next job asks ZooKeeper again."""
+    """If ZooKeeper does not answer, every request in the job gets the error, of whatever kind it
+    is: a commit of offsets, a write or a read of a group's record, a read of a group's offsets, or
+    a count of a group's members in ZooKeeper. The next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -196,7 +196,8 @@ def test_silence_is_told_to_everybody() -> None:
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
     """If the callback of one caller raises an exception, the other callers of the same job still
-    get their answers, and waiting commits are still written. The exception is raised afterwards."""
+    get their answers, and waiting commits are still written. The queue raises the exception when
+    all of this is done."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 
@@ -216,8 +217,8 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
-    """Offsets for a deleted topic are dropped. Otherwise a new topic of the same name would begin
-    with these offsets."""
+    """Committed offsets for a topic that was deleted before they are written are dropped. Otherwise
+    a new topic of the same name would begin with these offsets."""
     world = World()
     world.commit("g", 1)
     world.topics.clear()
@@ -268,8 +269,8 @@ def test_a_group_is_busy_until_its_job_is_done() -> None:
 
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit for the bytes of all waiting offsets and their metadata. A newer offset of a
-    partition replaces an older one. A commit beyond the limit is refused at once. When the next job
-    starts, its offsets no longer count towards the limit."""
+    partition replaces an older one. A commit beyond the limit is refused at once. The offsets that
+    a job writes count towards the limit only until the job starts."""
     words = "w" * 4096
     monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()

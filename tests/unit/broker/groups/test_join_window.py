@@ -22,8 +22,8 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The wait ends after a delay during which no new member joined. The members that were there
-    when the delay began do not count as new."""
+    """The wait ends after a delay during which no new member joined. Members that had joined before
+    the delay began do not count as new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)
@@ -42,8 +42,8 @@ def test_who_came_prolongs_the_delay_once() -> None:
 
 
 def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
-    """A group that had members waits until they have joined again, but not longer than the longest
-    of their rebalance timeouts. A new member does not prolong this wait."""
+    """A rebalance of a group that had members waits until all of them have joined again, but not
+    longer than the longest of their rebalance timeouts. A new member does not prolong this wait."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=False)
     window.arrived()
@@ -53,8 +53,8 @@ def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
 
 
 def test_a_timeout_shorter_than_the_delay_does_not_prolong() -> None:
-    """If all rebalance timeouts are shorter than the delay, the group waits for exactly one
-    delay."""
+    """If the rebalance timeouts of all members are shorter than the delay, an empty group waits for
+    exactly one delay."""
     window = JoinWindow(3.0)
     window.open(100.0, 1.0, was_empty=True)
     window.arrived()

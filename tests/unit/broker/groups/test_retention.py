@@ -42,9 +42,10 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
 
 @promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
-    """A group in the setting retention.hold keeps records of some topics from being deleted. The
-    group's offsets for these topics expire only when retention.hold reaches its limit, and not
-    after offsets.retention.minutes. If retention.hold has no limit, these offsets never expire."""
+    """If a topic's setting retention.hold names a group, records that the group has not read are
+    not deleted. The group's offsets for this topic expire only after the time
+    retention.hold.max.ms, and not after offsets.retention.minutes. Without this limit, these
+    offsets never expire."""
     more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
     for now_ms in (1200, 5099):
         kept = fate(EMPTY, now_ms, {"logs": 5000}, offsets=more)
@@ -56,8 +57,8 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 def test_a_group_with_members_is_kept() -> None:
     """Offsets of a group with members do not expire. Members that are registered in ZooKeeper count
-    as alive. If no member is registered, but the group's stored record has members, the broker
-    loads the group, and then finds out whether these members are alive."""
+    as alive. If none is registered, but the group's stored record has members, the broker loads the
+    group, and waits for their heartbeats."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",
@@ -68,10 +69,10 @@ def test_a_group_with_members_is_kept() -> None:
 
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
-    """When the broker finds a group empty for the first time, it marks the group with the present
-    time, and deletes no offsets yet. They expire when the retention time has passed since the
-    marked time. If consumers of the group have since registered in ZooKeeper and left again, the
-    broker marks the group with a new time."""
+    """When the broker finds a group empty for the first time, it stores the present time in the
+    group's record, and deletes no offsets yet. The offsets expire when the retention time has
+    passed since the stored time. If consumers of the group have since registered in ZooKeeper and
+    left again, the broker stores a new time."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)
@@ -112,9 +113,9 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """The method `look` searches all groups for expired offsets. If it cannot check the offsets of
-    one group, it continues with the other groups. It ends early only if ZooKeeper cannot be
-    reached, because every other group would fail too."""
+    """The method `look` searches all groups for expired offsets. If it cannot check one group, it
+    continues with the other groups. Only if ZooKeeper cannot be reached, it ends early, because it
+    could not check any other group either."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
@@ -142,8 +143,8 @@ def test_a_mistake_ends_one_look_and_not_the_next() -> None:
 
 
 def test_only_the_coordinator_deletes_offsets() -> None:
-    """A broker that does not coordinate the groups does not look for expired offsets: it does not
-    know which members send heartbeats."""
+    """A broker that does not coordinate the groups does not look for expired offsets, because it
+    does not know which groups have members."""
     groups: Any = FakeGroups()
     groups.coordinates = False
     session: Any = FakeSession(["a"])

@@ -16,7 +16,7 @@ def test_the_topics_of_a_consumer() -> None:
 
 @pytest.mark.parametrize("end", range(15))
 def test_what_is_cut_short_is_no_subscription(end: int) -> None:
-    """The broker refuses a subscription whose last bytes are missing. The broker does not guess the
+    """The broker refuses a subscription whose last bytes are missing, and does not guess its
     topics."""
     assert subscription.topics(GOOD[:end]) is None
 

@@ -1,6 +1,6 @@
-"""Moves of a partition to another broker. Each move is interrupted in the middle and run again. The
-first broker hands the partition's directory over with a file, the waybill. The second broker takes
-the directory over."""
+"""Tests moves of a partition to another broker. Each move is interrupted in the middle and run
+again. The first broker hands the partition's directory over with a file, the waybill. The second
+broker takes the directory over."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
-    """A waybill is the file with which a directory is handed over. Only a broker that leads the
-    partition in a later epoch than the epoch in the waybill completes an interrupted take-over.
-    Other brokers refuse the directory."""
+    """A waybill is the file with which a directory is handed over. A broker completes an
+    interrupted take-over only if it leads the partition, in a later leader epoch than that in the
+    waybill. Otherwise it refuses the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")

@@ -45,8 +45,8 @@ def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
 
 def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
     """With LogAppendTime, the broker recognizes a duplicate batch by the bytes that the producer
-    sent, and not by the stored bytes. After a crash, it recognizes a duplicate by its sequence
-    numbers."""
+    sent, and not by the stored bytes. After a crash, the broker no longer knows what the producer
+    sent, and recognizes a duplicate by its sequence numbers alone."""
     log = open_in(tmp_path, STAMPED)
 
     def sent(value: bytes) -> bytearray:

@@ -52,8 +52,8 @@ def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
 
 
 def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
-    """As in Kafka, a topic id is written as 22 characters of URL-safe base64, also in the file
-    partition.metadata."""
+    """As in Kafka, a topic id is written as 22 characters of URL-safe base64, for example in the
+    file partition.metadata."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     assert checkpoints.encode_id(topic_id) == "EjRWeJq83vASNFZ4mrze8A"
     checkpoints.write_partition_metadata(tmp_path, topic_id)

@@ -23,7 +23,7 @@ class Holder:
 
 def test_the_oldest_lets_go() -> None:
     """When too many segments are open, the file of the segment that was opened first is closed.
-    Segments that were closed or deleted no longer count."""
+    Segments that are closed or deleted do not count as open."""
     opened = OpenSegments(2)
     holders = [Holder() for _ in range(4)]
     for holder in holders[:3]:
@@ -38,8 +38,8 @@ def test_the_oldest_lets_go() -> None:
 
 
 def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even with one file descriptor for all segments, every batch is found: the log opens each
-    segment when it uses the segment."""
+    """Even if only one segment may be open at a time, every batch is found: the log opens each
+    segment when it reads it."""
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     log = open_in(tmp_path, LogConfig(segment_bytes=150))
     for number in range(6):

@@ -71,8 +71,9 @@ def test_the_command_says_that_all_is_good(
 
 
 def test_the_command_names_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If a CRC is wrong, `broker dump-log` prints the position and exits with status 1. Its JSON
-    output has a line for each batch and for each fault."""
+    """If a CRC is wrong, `broker dump-log` prints the position and exits with status 1. With
+    `--json`, it prints a line for each batch and for each place where the bytes are no valid
+    batch."""
     path = written(tmp_path)
     data = bytearray(path.read_bytes())
     data[70] ^= 1

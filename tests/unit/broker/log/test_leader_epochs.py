@@ -36,8 +36,8 @@ def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
 
 
 def test_the_leaders_own_epoch_begins_at_the_end() -> None:
-    """A leader that has not appended anything yet still answers for its own epoch: the epoch begins
-    and ends at the log's end."""
+    """A leader that has not appended anything yet also answers a request for its own epoch: this
+    epoch ends at the log's end, and the epoch before it ends there, too."""
     epochs = LeaderEpochs(KNOWN)
     assert epochs.end_of(9, current=9, log_end_offset=100) == EpochEnd(9, 100)
     assert epochs.end_of(5, current=9, log_end_offset=100) == EpochEnd(5, 100)
@@ -45,8 +45,9 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """When the log is cut at its beginning or at its end, epochs outside the remaining log are
-    dropped. The epoch that contains the log start keeps its start offset."""
+    """When records are removed from the beginning or the end of a log, the entries of epochs
+    without remaining records are removed. The entry of the epoch that contains the log start keeps
+    its offset."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))
@@ -136,8 +137,8 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
 
 
 def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
-    """A mirror keeps the leader epochs of its source. These epochs are in the copied batches, and
-    consumers of the mirror use them in their requests."""
+    """A mirror keeps the leader epochs of its source. The epochs are in the copied batches, and
+    consumers of the mirror name these epochs in their requests."""
     log = open_in(tmp_path, LogConfig(contiguous=False))
     for epoch, base in ((3, 10), (3, 11), (7, 20)):
         data = batch(b"x")

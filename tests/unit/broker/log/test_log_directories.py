@@ -99,8 +99,8 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
     """When a log directory fails, its partitions stop, and the broker stores the failure as the
-    reason. New partitions go to the other directories. When the broker stops, it marks only the
-    other directories as cleanly shut down."""
+    reason. New partitions go to the other directories. When the broker stops, it writes into the
+    other directories, but not into the failed one, that the stop was clean."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 4)
     failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))
@@ -128,8 +128,9 @@ def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the disk of a log directory is full, only this directory's checkpoint is delayed. The
-    directory stays online."""
+    """If the disk of a log directory is full, the checkpoint files of the other directories are
+    written nevertheless. The full directory stays online, and its checkpoint files are written
+    later."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 2)
     write = log_directory.write_checkpoints
@@ -149,8 +150,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """A caller that asks for a checkpoint gets a checkpoint that is begun after the request. If a
-    checkpoint is already being written, the caller waits for the next one."""
+    """`LogManager.checkpoint` writes offsets that are current when it is called, or newer ones. If
+    a checkpoint is already being written, the caller waits for the next one."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]
@@ -167,8 +168,9 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
-    """A topic that was deleted and created again begins at offset 0. The broker removes the topic's
-    name from the checkpoint files before it creates the new directory."""
+    """A topic that was deleted and created again begins at offset 0. For this, the broker removes
+    the entries of the old topic from the checkpoint files before it creates the new partition's
+    directory."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

@@ -70,8 +70,8 @@ def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
 
 
 def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Path) -> None:
-    """After a segment has rolled, the next flush makes durable the old file, the new file and the
-    names in their directory."""
+    """After the log has begun a new segment (a roll), the next flush makes durable the file of the
+    old segment, the file of the new segment, and their names in the directory."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -85,8 +85,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If a segment rolls while a flush runs, the next flush makes durable the part of the old
-    segment that the running flush does not include."""
+    """If the log begins a new segment (a roll) while a flush runs, the next flush also makes
+    durable the end of the old segment, which the running flush may not include."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()
@@ -100,8 +100,7 @@ def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: 
 
 
 def test_segments_roll_by_size(tmp_path: Path) -> None:
-    """If a batch would make a segment larger than segment.bytes, the segment rolls before this
-    batch."""
+    """If a batch would make a segment larger than segment.bytes, the batch begins a new segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=1000))
     for _ in range(10):
         append(log, sized(400))
@@ -109,8 +108,8 @@ def test_segments_roll_by_size(tmp_path: Path) -> None:
 
 
 def test_segments_roll_by_append_time(tmp_path: Path) -> None:
-    """A segment rolls when segment.ms has passed since its first append, whatever the event times
-    of its records are."""
+    """The log begins a new segment when segment.ms has passed since the first append to the old
+    one, whatever the event times of its records are."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"old", timestamps=[5]), NOW_MS)
     append(log, batch(b"far", timestamps=[NOW_MS * 2]), NOW_MS + 999)
@@ -120,7 +119,8 @@ def test_segments_roll_by_append_time(tmp_path: Path) -> None:
 
 
 def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
-    """After a restart, the time at which a segment rolls still depends on its first append."""
+    """After a restart, too, a segment is closed when segment.ms has passed since the first append
+    to it."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"a"), NOW_MS)
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
@@ -131,8 +131,8 @@ def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
-    """A segment rolls when its index has reached segment.index.bytes, so that each index stays
-    small enough to be searched in memory."""
+    """The log begins a new segment when an index of the active segment has reached
+    segment.index.bytes."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0, segment_index_bytes=80))
     for _ in range(60):
         append(log, batch(b"x"))
@@ -200,8 +200,8 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
 
 @promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
-    """If a batch has a sequence number that was used before, and its CRC differs from that of the
-    stored batch, the batch is refused. A duplicate would have the same CRC."""
+    """If a batch has the sequence number of a stored batch, but another CRC, it is refused. A
+    duplicate would have the same CRC."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=5, epoch=0, sequence=0))
     with pytest.raises(OutOfOrderSequence):
@@ -251,8 +251,8 @@ def test_a_full_disk_takes_nothing_by_half(
 def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a segment cannot be rolled, the batches before the roll in the same turn are stored, and
-    the batches after the roll are refused."""
+    """If the log cannot begin a new segment (a roll), the batches that were appended earlier in the
+    same turn are stored, and the later batches are refused."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     put(log, sized(150))
 
@@ -293,8 +293,8 @@ def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
-    """A fetch may wait until a certain number of bytes has arrived. These bytes are counted up to
-    the high watermark, over all segments."""
+    """A fetch may wait until its partitions have a certain number of bytes. The bytes of all
+    segments up to the high watermark are counted."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     for _ in range(3):
         append(log, sized(150))
@@ -309,7 +309,8 @@ def test_what_was_not_touched_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a clean stop, the broker writes nothing for a partition that has not changed since the
-    start. It syncs a partition if batches were appended to it or if its segment was rolled."""
+    start. It writes and syncs the files of a partition if batches were appended to it, or if it has
+    begun a new segment."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -332,8 +333,8 @@ def test_what_was_not_touched_is_not_written_again(
 
 
 def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
-    """If the broker was started after an unclean stop, the next clean stop writes everything that
-    the recovery found, even if nothing was appended since."""
+    """If the broker was started after an unclean stop, the next clean stop writes the indexes and
+    the producer state that recovery has computed, even if nothing was appended."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)

@@ -58,8 +58,8 @@ def test_sequences_wrap() -> None:
 
 
 def test_the_last_five_batches_are_known_again() -> None:
-    """The broker recognizes a duplicate of a producer's last five batches, and still knows the
-    batch's offset. An older duplicate is out of order."""
+    """The broker recognizes a duplicate of any of a producer's last five batches, and knows the
+    offset of the stored batch. An older duplicate is refused as out of order."""
     state = state_with(*[header(n) for n in range(7)])
     for n in range(2, 7):
         stored = state.check(header(n))
@@ -96,7 +96,7 @@ def test_epochs_only_rise() -> None:
 @promise("4 append time")
 def test_producers_are_forgotten_by_append_time() -> None:
     """The broker forgets a producer when the producer's last append is long ago. The event times of
-    the records do not matter. The highest producer id is never forgotten."""
+    the records do not matter. But the broker never forgets which producer id was the highest."""
     state = ProducerState()
     state.update(header(0, producer=1), 0, 1000)
     state.update(header(0, producer=9), 1, 2000)
@@ -137,8 +137,8 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """The broker always detects a snapshot with a flipped bit or with missing bytes at its end. It
-    then reads the log instead."""
+    """The broker always detects that a snapshot has a flipped bit, or lacks bytes at its end. Then
+    it ignores the snapshot and reads the log."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
         broken = bytearray(data)
@@ -151,7 +151,7 @@ def test_a_damaged_snapshot_is_known() -> None:
 
 def test_an_id_that_nobody_gave_leaves_room_for_those_that_will_be(tmp_path: Path) -> None:
     """If a client uses the largest possible producer id, which the broker never gave out, the
-    client is served. The broker can still give out ids to other producers later."""
+    broker accepts its batches, and can still give new ids to other producers later."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=7, epoch=0, sequence=0))
     append(log, batch(b"b", producer_id=(1 << 63) - 1, epoch=0, sequence=0))

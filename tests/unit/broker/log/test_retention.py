@@ -38,16 +38,16 @@ def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
 
 
 def test_an_old_active_segment_is_rolled_and_kept() -> None:
-    """If the active segment is old, retention rolls the segment but does not delete it yet. The
-    segment is deleted only when another segment exists after it."""
+    """If the active segment is old, retention makes the log begin a new segment, but does not
+    delete the old one yet."""
     assert decide(5, 5, retention_ms=3 * HOUR) == Expired(1, roll=True)
     assert decide(5, 5, retention_ms=3 * HOUR, size=0) == Expired(1, roll=False)
     assert decide(5, 0, retention_ms=3 * HOUR) == Expired(1, roll=False)
 
 
 def test_size_goes_by_what_remains() -> None:
-    """Retention by size deletes only whole segments. It deletes as many segments as possible
-    without making the log smaller than retention.bytes."""
+    """Retention by size deletes only whole segments. It deletes as many segments as it can while
+    the remaining segments have at least retention.bytes."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0
@@ -87,8 +87,8 @@ def test_nobody_holds_for_ever() -> None:
 
 
 def test_an_active_segment_is_rolled_when_nobody_holds_it() -> None:
-    """An old active segment is rolled only when the groups in retention.hold have read up to the
-    log's end."""
+    """Retention closes an old active segment and begins a new one (a roll) only when the groups in
+    retention.hold have read up to the log's end."""
     assert decide(5, 5, retention_ms=HOUR, held=15, flushed=20) == Expired(1, False, held=True)
     assert decide(5, 5, retention_ms=HOUR, held=20, flushed=20) == Expired(1, True)
 

@@ -15,8 +15,9 @@ DAY_MS = DAY_S * 1000
 
 
 def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
-    """The clock of retention shows the same time as the wall clock while the wall clock does not
-    jump. If NTP corrects the wall clock by a second, retention's clock follows the correction."""
+    """Retention measures ages by a clock of its own. While the wall clock does not jump, this clock
+    shows the same time. If NTP corrects the wall clock by a second, the clock of retention follows
+    the correction."""
     clock = ManualClock()
     ages = RetentionClock(clock)
     for correction_ms in (0, 900, -1500, 0):

@@ -57,8 +57,8 @@ def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> None:
-    """If a batch cannot be decompressed, look-ups use the times in its header, so that a bad batch
-    of one producer does not stop all look-ups in the partition."""
+    """If a batch cannot be decompressed, a look-up uses the times in its header, and does not fail.
+    So a bad batch of one producer does not prevent look-ups in the partition."""
     log = open_in(tmp_path)
     append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
     flush(log)
@@ -85,8 +85,9 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """A look-up of the largest time uses only records at or after the log start, although the
-    segment may have earlier records too. If all records have expired, there is no largest time."""
+    """A look-up of the largest time uses only records at or above the log start offset, although
+    the segment may also contain records with lower offsets. If all records have expired, there is
+    no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))
@@ -132,9 +133,9 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
-    """If the time of a record (the batch's base time plus the record's own difference) is larger
-    than an int64, a look-up returns the largest int64, because the protocol cannot transport a
-    larger time."""
+    """The time of a record is the batch's base time plus the record's own difference. If the sum is
+    too large for an int64, a look-up returns the largest int64, because the protocol cannot
+    transport a larger time."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1
     records = record(b"x", 1000, 0)

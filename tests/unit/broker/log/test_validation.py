@@ -73,7 +73,7 @@ def test_bad_batches_are_refused_by_kind(data: bytes, refusal: type[BatchRefused
 
 
 def test_zstd_needs_a_client_that_knows_it() -> None:
-    """A batch that is compressed with zstd is refused in a Produce request with a version below 7
+    """In a Produce request with a version below 7, a batch that is compressed with zstd is refused
     (KIP-110)."""
     data = batch(b"a", codec=Codec.ZSTD)
     check(data, version=7)

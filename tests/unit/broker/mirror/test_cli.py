@@ -37,14 +37,14 @@ AWAY = source(reachable=False)
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
     """The exit status is that of the worst source. Stopped or unserved partitions give the status
     1, because a person must act. An unreachable source gives the status 3, because it may soon be
-    reachable again. A gap, which is a range of offsets that the mirror has recorded as missing, is
-    not a failure."""
+    reachable again. A gap is a range of offsets that the mirror has recorded as missing; it does
+    not change the status."""
     assert exit_status(sources) == status
 
 
 def test_every_name_has_its_reason() -> None:
-    """Each partition or topic in the status is printed on a separate line: first the source, then
-    the name, then the reason."""
+    """Each partition or topic of the status that has a reason is printed on a separate line: first
+    the source, then the name, then the reason."""
     told = details(
         [
             source(

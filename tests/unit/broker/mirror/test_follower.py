@@ -1,7 +1,7 @@
 """Tests how a mirror follows a partition of its source. The mirror records each gap, which is a
-range of missing offsets. It continues to copy only while the source provably has the same log. For
-this proof, the mirror fetches its own last batch from the source again, and compares the two
-batches. If they differ, the partition "stops": the mirror copies nothing more into it, and its
+range of missing offsets. It continues to copy only if it has proven that the source has the same
+log. For this proof, the mirror fetches its own last batch from the source again, and compares the
+two batches. If they differ, the partition "stops": the mirror copies nothing more into it, and its
 status gives the reason."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def header(base: int, count: int, *, epoch: int = 1, crc: int = 7) -> BatchHeade
 
 
 def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
-    """An empty mirror follows its source from offset 0 on. It has no batch that it could
+    """An empty mirror follows its source from offset 0 on, at once, because it has no last batch to
     compare."""
     follower = Follower(0, None)
     assert follower.position() == 0
@@ -180,9 +180,9 @@ def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
 
 
 def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
-    """If the source's log starts inside the next batch that the mirror needs, no offset is missing.
-    But the mirror cannot compare its last batch, and it reports the end of its log as the offset at
-    which it could not compare."""
+    """If the source's log starts inside the batch that follows the mirror's last batch, no offset
+    is missing. But the source no longer has the mirror's last batch, so the mirror cannot compare
+    it. The mirror reports the end of its log as the offset at which it could not compare."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(10, 6)]) == Unverifiable(10)
@@ -201,8 +201,8 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """If a source answers OFFSET_OUT_OF_RANGE and then grows past the mirror's end, the mirror
-    still compares its last batch, because the source may have another log."""
+    """If a source answers OFFSET_OUT_OF_RANGE, but its log then has the requested offset because it
+    has grown, the mirror still compares its last batch. The source may have another log."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9
@@ -221,8 +221,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """If the mirror's log refuses a write before a gap, the mirror goes back to the end of its log
-    and fetches the refused batches again, even if the gap is already recorded."""
+    """If the write of the batches before a gap fails, the mirror fetches these batches again, from
+    the end of its log on, even if the gap is already recorded."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -236,8 +236,8 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
     """If a batch of the source has a lower leader epoch than the batch before it, the partition
-    stops. In one log, epochs never become lower, and the broker's recovery would refuse a log in
-    which an epoch is lower than the epoch before it."""
+    stops. In one log, epochs never decrease, and at the next start of the broker, recovery would
+    refuse a log in which they do."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)

@@ -15,8 +15,9 @@ from support.broker_core import broker_core
 def test_a_source_that_fails_is_stopped_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """If a mirror raises an unexpected exception, the exception is counted and shown in the status.
-    This mirror does not run again. The broker and its other mirrors continue."""
+    """If the code for one source cluster raises an unexpected exception, the exception is counted
+    and shown in the status. This source is not mirrored any more. The broker and its other sources
+    continue."""
     sources = [
         MirrorSettings(cluster=name, bootstrap_servers="127.0.0.1:1", topics=[".*"])
         for name in ("dc1", "dc2")

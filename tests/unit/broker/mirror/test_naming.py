@@ -1,5 +1,6 @@
-"""Tests how a mirror records a gap in the settings of its topic. A gap is a range of offsets that
-the mirror lacks. The mirror never overwrites the gaps of other partitions and brokers."""
+"""Tests how a mirror records a gap in the settings of its topic in ZooKeeper. A gap is a range of
+offsets that the mirror lacks. The mirror never overwrites gaps of other partitions, or gaps that
+other brokers have written."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Node(NamedTuple):
 @dataclass
 class ZooKeeper:
     """A stand-in for ZooKeeper: nodes with versions. Each function in `meanwhile` runs once,
-    between a read and the next write."""
+    between a read of the broker and its next write."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
@@ -96,7 +97,7 @@ def test_settings_that_are_missing_are_made(zookeeper: ZooKeeper) -> None:
 
 
 def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
-    """A gap of a deleted topic is not written to a new topic of the same name."""
+    """A gap of a deleted topic is not written into the settings of a new topic of the same name."""
     with pytest.raises(TopicGone):
         zookeeper.name(ONE, uuid.uuid4())
     del zookeeper.nodes[documents.topic_path(TOPIC)]
@@ -115,8 +116,8 @@ def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> No
 
 
 def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
-    """The settings of a topic may contain up to a thousand gaps. After that, the last gap may still
-    grow, but a further gap is refused with a reason."""
+    """The settings of a topic may contain at most a thousand gaps. When they do, the last gap may
+    still grow, but a further gap is refused with a reason."""
     many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
     zookeeper.put({gaps.CONFIG: gaps.encode(many)})
     zookeeper.name(many[-1]._replace(end=many[-1].end + 2))

@@ -31,9 +31,10 @@ def flush(world: MirrorWorld) -> None:
 
 
 def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
-    """For each partition, a mirror commits the offset up to which its own log is flushed. The
-    mirror commits these offsets in its source, under a group of its own. It commits nothing for an
-    empty partition, and does not repeat a commit while the offset stays the same."""
+    """For each partition, a mirror commits the offset up to which its own log is flushed. It
+    commits these offsets to the source cluster, as the offsets of a consumer group that belongs to
+    the mirror. It commits nothing for an empty partition, and does not repeat a commit while the
+    offset stays the same."""
     world.follow()
     assert world.source.committed == {}
     flush(world)
@@ -53,8 +54,8 @@ def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
 
 
 def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> None:
-    """An unchanged offset is committed again from time to time, because a group without members
-    loses its old offsets in the source."""
+    """An unchanged offset is committed again from time to time, because the source deletes the old
+    offsets of a group without members."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)

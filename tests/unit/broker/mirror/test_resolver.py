@@ -1,5 +1,5 @@
-"""If a name server does not answer, only a separate thread waits; the broker's event loop does
-not."""
+"""Tests the resolver of host names: if a name server does not answer, a separate thread waits, and
+not the broker's event loop."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Loop:
 
 
 def test_numbers_are_not_looked_up(server: NameServer) -> None:
-    """If a source's address is an IP address (IPv4 or IPv6), the resolver returns it without a
-    look-up."""
+    """If the address of a source broker is an IP address (IPv4 or IPv6), the resolver returns it
+    without a look-up."""
     loop = Loop()
     for host in ("127.0.0.1", "::1"):
         found = loop.resolver.look_up(host, 9092)
@@ -83,8 +83,7 @@ def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
 
 @pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
 def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
-    """If a name cannot be resolved, the call that asks for the name's address raises OSError, as
-    getaddrinfo does."""
+    """If a name cannot be resolved, `look_up` raises OSError, as getaddrinfo does."""
     loop = Loop()
     assert loop.resolver.look_up("dc1", 9092) is None
     server.answers.put(error)

@@ -43,8 +43,8 @@ def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
 
 
 def test_names_behind_a_sources_name_are_the_mirrors() -> None:
-    """A topic belongs to the mirror of a cluster if and only if the topic's name begins with that
-    cluster's name and a dot."""
+    """Names of topics that begin with the name of a source cluster and a dot are reserved for the
+    mirror of this cluster."""
     source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
     settings = BrokerSettings(mirror_sources=[source])
     assert settings.mirrors_as("dc1.logs") == "dc1"
@@ -70,8 +70,8 @@ def test_what_is_no_gap_is_refused(text: str) -> None:
 
 
 def test_a_gap_is_named_once() -> None:
-    """If the mirror finds a gap again, or the gap has grown, the topic's config still contains the
-    gap only once."""
+    """If a gap is already in the topic's config, and the mirror finds it again, perhaps larger,
+    then the config still contains the gap only once."""
     gap, grown, other = Gap(0, 1, 2, "expired"), Gap(0, 1, 5, "expired"), Gap(1, 1, 2, "expired")
     assert gaps.added([gap], gap) == [gap]
     assert gaps.added([gap, other], grown) == [other, grown]
@@ -79,8 +79,8 @@ def test_a_gap_is_named_once() -> None:
 
 
 def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
-    """If the gaps in the config cover a whole range of a partition's offsets, the range counts as
-    known to be missing."""
+    """A range of a partition's offsets counts as known to be missing if the gaps in the config, one
+    or several, cover all of the range."""
     named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
     assert gaps.covers(named, 0, 2, 9)
     assert gaps.covers(named, 0, 3, 4)

@@ -1,7 +1,7 @@
-"""One source is mirrored into the broker's logs, without a socket. The tests check what is copied,
-which gaps (missing offsets) are written down in the mirror topic's configs, and what stops a
-partition, so that nothing more is copied into it. The status is what `skidway mirror status`
-shows."""
+"""Tests how one source cluster is mirrored into the broker's logs, without a socket. The tests
+check what is copied, which gaps (missing offsets) are written into the mirror topic's configs, and
+what stops a partition. Nothing more is copied into a stopped partition. "The status" is what
+`skidway mirror status` shows."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld
 
 
 def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
-    """The mirror asks for the configs of the source's topics in regular rounds. One round covers
-    all topics, even if it needs several requests."""
+    """In regular rounds, the mirror asks for the configs of the source's topics. Each round asks
+    for the configs of all topics, even if this needs several requests."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
     for name in names:
         world.source.create(name)
@@ -131,9 +131,9 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """A topic whose configs cannot be read may be a mirror itself. So the topic is not copied, and
-    the status names the topic. When the configs can be read, the mirroring of the topic begins. The
-    other topics are mirrored all the time."""
+    """If the configs of a source's topic cannot be read, the topic may be a mirror itself. So it is
+    not copied, and the status names it. When the configs can be read, its mirroring begins.
+    Meanwhile the other topics are mirrored."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -161,16 +161,16 @@ def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld
 
 
 def test_a_name_too_long_for_a_mirror_is_named(world: MirrorWorld) -> None:
-    """A topic whose mirror's name would exceed Kafka's limit is not mirrored, and the status says
-    so."""
+    """A topic is not mirrored if the name of its mirror topic would be longer than Kafka allows.
+    The status says so."""
     world.source.create("x" * 249)
     world.follow()
     assert "longer than 249" in world.status["left_out"]["x" * 249]
 
 
 def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> None:
-    """If somebody created an ordinary topic under the mirror's name, nothing is written to it, and
-    the status says so."""
+    """If there is an ordinary topic with the name that a mirror topic would have, the mirror writes
+    nothing to it, and the status says so."""
     world.local.add("dc1.logs")
     world.source.create("logs")
     fill(world, 1)
@@ -231,8 +231,8 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """If the source gave a wrong topic id for a moment, mirroring of the topic continues when the
-    source gives the right id again."""
+    """If the source returns another topic id, the mirroring of the topic stops. It continues when
+    the source returns the old id again."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
     logs.round()
@@ -259,8 +259,9 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """If the source returns an error instead of a topic's id, the topic is left out for the moment,
-    but not stopped. Its mirroring continues when the source returns the id again."""
+    """If the source returns an error for a topic, without the topic's id, nothing of the topic is
+    copied for the moment, but it is not stopped. Its mirroring continues when the source returns
+    the id again."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -346,9 +347,10 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """If the source lost records and got others before the mirror asked for the source's first and
-    last offset, both offsets look right although the records differ. So the mirror's last batch is
-    compared with the source's batch at the same offsets, and the partition stops."""
+    """The source may have lost records and got other records before the mirror asks for the
+    source's first and last offset. Then both offsets look right although the records differ. So the
+    mirror compares its last batch with the source's batch at the same offsets, and the partition
+    stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -461,7 +463,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """The mirror first writes a gap down, and then copies all records after the gap."""
+    """The mirror first writes a gap into the topic's config, and only then copies the records after
+    the gap."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -482,8 +485,8 @@ def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -
 
 
 def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) -> None:
-    """If several partitions have gaps at the same time, all gaps are written down, and none
-    overwrites another."""
+    """If several partitions have gaps at the same time, all gaps are written into the config, and
+    none overwrites another."""
     world.source.create("logs", 3)
     for partition in range(3):
         fill(world, 5, partition)
@@ -497,8 +500,9 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after it has written a gap down and before it copies a later batch,
-    the gap stays one gap. If more records have expired in the source, this gap grows."""
+    """If the mirror restarts after it has written a gap into the config and before it copies a
+    later batch, it does not write a second gap. If more records have expired in the source
+    meanwhile, it enlarges the first gap."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -517,8 +521,8 @@ def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> No
 
 
 def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
-    """A hole in the source's log, such as compaction leaves, is written down as a gap, and copying
-    continues after the hole."""
+    """If offsets are missing within the source's log, for example after compaction, they are
+    written into the config as a gap, and copying continues after the gap."""
     fill(logs, 1)
     logs.source.log("logs").append(skip=4)
     fill(logs, 1)
@@ -528,8 +532,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If the gaps of a topic become too many, the partition with the latest gap stops, because the
-    source seems to lose records again and again."""
+    """If a topic would get more gaps than its config may contain, the partition with the latest gap
+    stops, because the source seems to lose records again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -562,8 +566,9 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """If the mirror interrupts its check of the source's offsets and starts again, a late answer to
-    the first check is ignored. The mirror may be at another position by then."""
+    """The mirror asks the source for its first and last offset. If the mirror is interrupted before
+    the answers and asks again, a late answer to the first request is ignored, because the mirror
+    may be at another position by then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the mirror asks for the source's first offset
@@ -619,8 +624,8 @@ def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> 
 
 
 def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
-    """Batches that could not be written because the disk was full are fetched again, and the copy
-    has no hole."""
+    """Batches that could not be written because the disk was full are fetched again, so that they
+    are not missing in the mirror."""
     logs.disk.is_full = True
     fill(logs, 6)
     logs.settle(5)
@@ -649,8 +654,9 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """While the mirror records a gap, it writes the batches that come before the gap. If this write
-    fails, the mirror fetches these batches again, so that they are not missing."""
+    """While the mirror records a gap in the topic's config, its log writes the batches before the
+    gap. If this write fails, the mirror fetches these batches again, so that they are not
+    missing."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True
@@ -667,8 +673,8 @@ def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorl
 def test_a_roll_that_fails_is_a_refused_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If rolling a segment fails, the batches for the new segment are fetched again, and nothing is
-    skipped."""
+    """If the mirror's log cannot begin a new segment (a roll), the batches for the new segment are
+    fetched again, and nothing is skipped."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.create("logs")
     fill(world, 9)
@@ -686,8 +692,8 @@ def test_a_roll_that_fails_is_a_refused_write(
 def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a segment cannot be rolled, batches that were already fetched are not appended. They are
-    fetched again, and their offsets are not recorded as a gap."""
+    """If the mirror's log cannot begin a new segment (a roll), batches that were already fetched
+    are not appended. They are fetched again, and their offsets are not recorded as a gap."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120
     world.source.create("logs")

@@ -89,8 +89,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """If several requests share one answer, each of them counts towards the limit of its
-    connection. After the answer, none of these requests is counted any more."""
+    """If several requests of a connection are answered together, each of them counts towards the
+    connection's limit of unanswered requests until the answer is sent."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)

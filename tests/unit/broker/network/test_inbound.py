@@ -48,8 +48,8 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """Exactly the frames that were sent are received, whether they arrive whole, in pieces, or many
-    at once."""
+    """The frames that the client has sent come out unchanged and in order, whether they arrive
+    whole, in pieces, or many at once."""
     assert received(framed(*frames), sizes) == frames
 
 
@@ -122,8 +122,8 @@ def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
 
 
 def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
-    """A frame that comes in small pieces is copied once. After the first piece, each piece is
-    received directly into the frame's memory."""
+    """If a frame comes in many small pieces, only its first bytes are copied, once. The kernel
+    writes the later pieces directly into the frame's own memory."""
     sock = Socket(framed(b"a", b"b" * 1000), [10] + [1] * 2000)
     inbound, arena, used = Inbound(2000), Arena(), 0
     while sock.data:
@@ -179,8 +179,8 @@ def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
 
 
 def test_frames_that_wait_are_moved_once() -> None:
-    """Frames that wait to be handled are copied only once, however many turns pass until the last
-    one is handled."""
+    """Frames that wait to be handled are copied out of the arena only once, however many turns of
+    the loop pass until the last one is handled."""
     sock = Socket(framed(*[b"x" * 100] * 50), [])
     inbound, arena = Inbound(1000), Arena()
     inbound.receive(sock, arena)  # type: ignore[arg-type]
@@ -197,8 +197,8 @@ def test_frames_that_wait_are_moved_once() -> None:
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
     """A connection's memory grows with the bytes that its client has sent, not with the frame
     length that the client announced. If each of 2,000 connections announces 100 MB and sends one
-    byte, each takes at most 10 KiB. A connection that sends more takes a few times as much memory
-    as it sent."""
+    byte, each takes at most 10 KiB. A connection that sends more takes at most a few times as much
+    memory as it has sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

@@ -71,8 +71,7 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Returns whether the broker stores a batch. It can do so only if all parts of the broker
-    work."""
+    """Returns whether the broker stores a batch, which it does only if its loop still works."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -80,8 +79,8 @@ def stored(client: CoreClient) -> bool:
 
 
 def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
-    """If a timer or a posted call raises an exception, the broker logs and counts this, and the
-    calls after it still run."""
+    """If a function that a timer calls, or a function that another thread has posted, raises an
+    exception, the broker logs and counts the exception. The functions after it still run."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))
@@ -94,8 +93,8 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
 
 
 def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: BrokerCore) -> None:
-    """A call that the loop repeats, such as retention or checkpoints, is still repeated after it
-    has raised once."""
+    """A function that the loop calls at intervals (for retention or checkpoints, for example) is
+    still called after it has raised an exception."""
     called: list[int] = []
 
     def unlucky_once() -> None:
@@ -207,9 +206,9 @@ def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
 
 
 def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
-    """A parked request (a request that waits for records) does not keep the bytes of fields unknown
-    to the broker. Otherwise one connection could fill the machine's memory with waiting requests of
-    100 MB each."""
+    """While a request is parked (waits for records), the broker does not keep the bytes of fields
+    that it does not know. Otherwise one connection could fill the machine's memory with waiting
+    requests of 100 MB each."""
     client = core.connect()
     client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # warms up all caches
     core.advance(0)
@@ -227,9 +226,9 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
     """On a connection with a parked request (a request that waits for records), later answers wait
-    until this request is answered. If so many answers wait that the connection is full, the
-    connection no longer wakes the loop. Requests that the client sends meanwhile are read after the
-    waiting answers have been sent."""
+    until the parked request is answered. If the connection is full of waiting answers, it no longer
+    wakes the loop. Requests that the client sends meanwhile are read after the waiting answers have
+    been sent."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

@@ -1,6 +1,6 @@
-"""The shares decide which connection is served next, and for how long, so that each connection gets
-a fair share of a turn of the broker's loop. The shares are measured by the cost of the requests (a
-cost of 1 is about a microsecond of work)."""
+"""`Shares` decides which connection is served next, and for how long, so that each connection gets
+a fair share of a turn of the broker's loop. A share is measured by the cost of the requests (a cost
+of 1 is about a microsecond of work)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Share
 
 
 def test_one_that_is_alone_has_the_whole_turn() -> None:
-    """If only one connection has requests, it gets the whole turn."""
+    """If only one connection has requests, it may use the whole cost of a turn."""
     shares = joined("a")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -64,7 +64,7 @@ def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
 
 def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
     """A connection that sends a request now and then is served first in the next turn, however many
-    others flood the broker."""
+    other connections send requests without pause."""
     flood = "abcdefghijklmnopqrst"
     shares, costs = joined(flood), dict.fromkeys(flood, 20)
     shares.join("!")
@@ -92,8 +92,8 @@ def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
 
 
 def test_who_was_away_has_saved_nothing_up() -> None:
-    """If a connection comes back after a long absence, it gets a share as large as the others, and
-    nothing extra for the time of its absence."""
+    """If a connection sends requests again after a long time without requests, it gets a share as
+    large as the others, and nothing extra for this time."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.leave("b")
     for _ in range(100):
@@ -105,8 +105,8 @@ def test_who_was_away_has_saved_nothing_up() -> None:
 
 
 def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
-    """A connection that was idle gets an equal share afterwards, and no extra share for the idle
-    time."""
+    """A connection that has been open for long, but sends its first request only now, gets an equal
+    share, and no extra share for the time before."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.begin_turn()
     for _ in range(2):

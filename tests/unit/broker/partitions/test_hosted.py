@@ -159,7 +159,8 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
-    """If a partition is deleted during its flush, the end of the flush changes nothing."""
+    """If a partition is deleted while it is flushed, the end of the flush does not raise its high
+    watermark, and wakes nobody."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)
@@ -168,8 +169,8 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """When the broker stops, it calls `flush_all`. This call ends when all records are flushed,
-    including records that were written while it ran."""
+    """When the broker stops, it calls `flush_all`. `flush_all` calls back when all records are
+    flushed, including records that were written after its call."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)

@@ -100,8 +100,8 @@ LED = PartitionState(1, 3, (1,), 7)
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
     """This broker's catalog always contains this broker, even if the catalog was read while the
-    broker's registration was gone. Otherwise the broker would tell its clients to ask other
-    brokers."""
+    broker's registration was gone. Otherwise the broker would answer to its clients that other
+    brokers, and not itself, are alive."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
@@ -125,8 +125,9 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """If this broker already led a partition, and the partition has no directory now, its data is
-    lost. So the broker stops the partition, with this reason, and does not create it again."""
+    """If ZooKeeper says that this broker leads a partition, but the partition has no directory, its
+    data is lost. So the broker stops the partition, with this reason, and does not create an empty
+    log for it."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -139,8 +140,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """After an unclean shutdown, offsets above the old high watermark may be assigned to other
-    records. So a partition gets a higher leader epoch when it starts."""
+    """After an unclean shutdown, records that were not flushed may be lost, and new records may get
+    their offsets. So the partition gets a higher leader epoch at the start."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -153,9 +154,9 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
-    """A directory may be left from an earlier topic of the same name. If the deletion of the
-    earlier topic had begun, the directory is removed. Otherwise it is set aside (renamed, with its
-    data)."""
+    """A partition's directory may be left from an earlier topic of the same name. If the deletion
+    of the earlier topic had begun, the directory is removed. Otherwise it is set aside (renamed,
+    with its data)."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -165,9 +166,9 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
-    """A log directory may be missing while a topic is deleted and created again. If the directory
-    then comes back with the old topic's partition, the old partition's directory is set aside
-    (renamed, with its data), and the new topic's partition is served."""
+    """A log directory may be missing while a topic is deleted and created again. If the log
+    directory later comes back with a partition of the old topic, the partition's directory is set
+    aside (renamed, with its data), and the new topic's partition is served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()
@@ -184,7 +185,7 @@ def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
 
 def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     """The broker does not start if a partition is in two log directories, because only an operator
-    can know which of the two directories is right."""
+    can know which of the two logs is right."""
     topic_id = uuid.uuid4()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -197,9 +198,9 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
-    """If a topic is marked in ZooKeeper as deleted by another broker, its data is removed. If a
-    topic vanished from ZooKeeper without this mark, its directories are renamed, and its data
-    stays."""
+    """If another broker deletes a topic, it first marks the deletion in ZooKeeper, and this broker
+    removes the topic's data. If a topic vanishes from ZooKeeper without this mark, its directories
+    are renamed, and its data stays."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -216,8 +217,8 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before the broker has begun to lead its partitions,
-    the second topic is served."""
+    """If a topic is deleted and created again before the broker leads the partitions of the first
+    topic, the partitions of the second topic are served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
     world.start()
@@ -241,8 +242,8 @@ def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path)
 
 
 def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
-    """The catalog is what the broker has read from ZooKeeper. A catalog that was read before a
-    topic was deleted and created again does not bring the deleted topic back."""
+    """The catalog is what the broker has read from ZooKeeper. If a catalog was read before a topic
+    was deleted and created again, it does not replace the new topic by the deleted one."""
     old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
     made(tmp_path, old.topic_id)
     world = World(tmp_path, catalog(old))
@@ -280,8 +281,9 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Partitions that this broker adds to a topic are served, even if the broker applies an older
-    catalog (what it has read from ZooKeeper), which lacks them, before ZooKeeper has answered."""
+    """The catalog is what the broker has read from ZooKeeper. Partitions that this broker adds to a
+    topic are served, even if the broker then applies a catalog that was read before, without these
+    partitions."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -295,8 +297,8 @@ def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
-    """When another broker deletes a topic, the topic's stopped partitions are forgotten here, and a
-    new topic of the same name is served."""
+    """When another broker deletes a topic, this broker also removes the topic's stopped partitions,
+    so that a new topic of the same name is served."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert LOGS in world.logs.stopped
@@ -357,9 +359,9 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
     """If a topic's retention.hold lists a group, the topic's records stay until the group has read
-    them (the group "holds" the topic). The hold lasts at most the topic's retention.hold.max.ms, or
-    the broker's default if the topic does not set it. If the setting is -1, the group holds the
-    topic forever."""
+    them (the group "holds" the topic). The group holds a record at most for the time
+    retention.hold.max.ms of the topic, or of the broker if the topic does not set it. If this time
+    is -1, there is no such limit."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

@@ -10,8 +10,8 @@ MIRRORED = {"mirror.source.topic": "logs", "retention.ms": "5"}
 
 
 def test_some_settings_change_and_the_others_stay() -> None:
-    """A change sets, deletes, appends to or subtracts from a setting, and the other settings stay.
-    It is no error to delete a setting that is not set."""
+    """A change sets or deletes a setting, or adds elements to a list or removes them from it. The
+    other settings stay. It is no error to delete a setting that is not set."""
     known = {"retention.ms": "5", "retention.hold": "a, b", "segment.ms": "7"}
     changes = [
         Change("retention.ms", SET, "6"),
@@ -47,9 +47,9 @@ def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
     ],
 )
 def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
-    """A change is refused if the setting is unknown, if its value is wrong, or if only a mirror may
-    write the setting. Appending to a setting is refused if its value is not a list. The error names
-    the setting."""
+    """A change is refused if the setting is unknown, if its new value is wrong, or if only a mirror
+    may write the setting. Appending an element is refused if the setting is not a list. The error
+    names the setting."""
     with pytest.raises(ConfigRefused, match=change.name.replace(".", r"\.")):
         altered(MIRRORED, [change], {})
 
@@ -99,8 +99,8 @@ def test_settings_of_another_version_stay() -> None:
 
 
 def test_a_value_that_could_not_be_described_again_is_refused() -> None:
-    """A value too long for DescribeConfigs is refused, even if the value is a list that became too
-    long only by appending."""
+    """A value is refused if it is too long for an answer to DescribeConfigs. This also holds for a
+    list that becomes too long by appending an element."""
     groups = ",".join(f"group-{number}" for number in range(2_000))
     found = altered({}, [Change("retention.hold", SET, groups)], {})
     more = ",".join(f"another-{number}" for number in range(2_000))

@@ -54,7 +54,7 @@ def test_a_log_acts_on_its_topics_settings() -> None:
 
 
 def test_a_mirror_may_have_gaps() -> None:
-    """Only the log of a mirrored topic may have holes between its offsets."""
+    """Only in the log of a mirror topic may offsets be missing."""
     assert log_config(LogConfig(), {}).contiguous
     assert not log_config(LogConfig(), {"mirror.source.topic": "logs"}).contiguous
 
@@ -71,7 +71,8 @@ def test_every_default_is_legal_and_every_broker_key_exists() -> None:
 
 
 def test_event_times_are_not_bounded_by_default() -> None:
-    """Event times have no limits by default, since agents bring logs of any age."""
+    """By default, the broker accepts records with any event time, because agents may send old
+    logs."""
     assert BrokerSettings().log_defaults().timestamp_after_max_ms == FOREVER_MS
     assert not BrokerSettings().log_defaults().bounds_timestamps
 
