@@ -1,4 +1,5 @@
-"""HDFS as a store. The NameNode can rename without overwriting, so a name can be created only once.
+"""HDFS as a store. The NameNode can rename without overwriting. So if several writers create the
+same name, only one succeeds.
 
 The writer makes files durable by hsync before it closes them (hdfs_writer.py). If the NameNode does
 not answer a request, the requested change may or may not have happened (`OutcomeUnclear`). The code

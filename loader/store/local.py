@@ -1,8 +1,9 @@
 """A local directory as a store. The code that reads files is in audit.output.local.
 
-link(2) fails if the target exists, so a name can be created only once. A move links the new name,
-syncs the target's directory and unlinks the old name. After a crash between the link and the
-unlink, the file has both names, and the next start of the loader deletes the old name.
+link(2) fails if the target exists. So if several writers create the same name, only one succeeds. A
+move links the new name, syncs the target's directory and unlinks the old name. After a crash
+between the link and the unlink, the file has both names, and the next start of the loader deletes
+the old name.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ def test_several_topics_are_separated_by_commas() -> None:
     ],
 )
 def test_a_bad_option_gets_one_sentence(given: dict[str, str], sentence: str) -> None:
-    """A query is refused if an option is unknown, if a required option is missing, or if a value
-    makes no sense. The error names the option."""
+    """A query is refused if an option is unknown, if a required option is missing, or if an option
+    has an invalid value. The error names the option."""
     with pytest.raises(UsageError, match=sentence):
         of(**given)
 

@@ -99,9 +99,10 @@ def test_types_are_promoted(written: object, read: object, value: object, expect
 
 
 def test_a_text_follows_avros_resolution() -> None:
-    """A field whose type contains itself is stored as text. The text is converted to the text that
-    the same value has in the reader's schema. Text that the reader's schema cannot read is never
-    used unchanged; its rows are rejected, or the two schemas are irreconcilable."""
+    """A field whose type contains itself is stored as JSON text. For a reader with another schema,
+    the text is converted to the text that the same value has in the reader's schema. If the value
+    does not fit the reader's schema, its row is rejected, or the two schemas are irreconcilable;
+    the old text is never used unchanged."""
     old = record(field("v", "int"), field("next", ["null", "R"]))
     new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
     texts: list[object] = ['{"v":2,"next":null}', None]
@@ -145,7 +146,7 @@ def test_a_type_that_has_no_cast_follows_avros_resolution(
 
 
 def test_a_row_that_does_not_fit_is_set_apart() -> None:
-    """Only the rows whose values do not fit the reader's schema are rejected. The other rows keep
+    """Only rows with values that do not fit the reader's schema are rejected. The other rows keep
     their order."""
     writer, reader = record(field("x", "long"), LINE), record(field("x", "int"), LINE)
     columns, fits = project(writer, reader, x=[1, 1 << 40, 3, -(1 << 40)], line=list("abcd"))
@@ -255,8 +256,7 @@ def test_inside_of_fields_avros_rules_hold(
     written: object, read: object, value: object, expected: object
 ) -> None:
     """The members of a union are matched by type, not by position. The fields of nested records are
-    matched by name and alias, and missing fields get their default. So a number stays a number, and
-    no value becomes null by mistake."""
+    matched by name and alias, and missing fields get their default."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 

@@ -61,9 +61,10 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 
 def drop(loading: MemoryLoading) -> Tables:
-    """Runs three loads. The first reads the message that the file was closed. The second reads the
-    seal that follows. A seal is an agent's message that all lines up to a time are acknowledged.
-    The third drops the marks of the closed file. Returns the tables of the third load."""
+    """Runs three loads. The first load reads the message that the file was closed. The second load
+    reads the seal that follows this message. A seal is an agent's message that all lines up to a
+    time are acknowledged. The third load drops the marks of the closed file. Returns the tables
+    after the third load."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
