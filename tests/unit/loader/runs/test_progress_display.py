@@ -56,8 +56,9 @@ def test_a_line_has_all_that_an_operator_asks() -> None:
 
 
 def test_each_topic_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal, one line shows the progress of a topic and is overwritten during all its
-    loads. The next topic begins a new line. At the end the cursor moves to a new line."""
+    """On a terminal, one line shows the progress of a topic. The loader overwrites this line during
+    all loads of the topic. The next topic begins a new line. At the end the cursor moves to a new
+    line."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")

@@ -1,5 +1,5 @@
-"""When two loaders load the same topic at once, the slower loader succeeds if nothing is left to
-load."""
+"""When two loaders load the same topic at once, the slower loader ends with success if the other
+loader has loaded everything."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def loading() -> MemoryLoading:
 
 
 def raced(loading: MemoryLoading, step: int) -> TopicOutcome:
-    """Starts a run that loads to the end of the topic. Whenever its tasks run, another loader
-    commits the next `step` offsets."""
+    """Makes a run that loads to the end of the topic, and returns its outcome. Whenever the run's
+    tasks run, another loader commits the next `step` offsets."""
     ends = iter(range(step, LINES + 1, step))
     return loading.run_beside(lambda: loading.run(until=next(ends)))
 

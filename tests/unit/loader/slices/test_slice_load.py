@@ -85,8 +85,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """A mark is the position up to which the lines of a log file have been loaded. Records below
-    the mark that an earlier slice left are repeats."""
+    """A mark is the position up to which the lines of a log file have been loaded. A slice is given
+    the marks that earlier slices have reached. Records below these marks are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -193,10 +193,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """The records after the end of a range may come from several log files that no agent has
-    announced. The load waits for the announcements of all these files at the same time. If it
-    waited for one announcement after the other, each lost announcement would cost the whole waiting
-    time."""
+    """A range ends before a record of a log file that no agent has announced. The records after it
+    may come from further such files. The load waits for the announcements of all these files at the
+    same time. Otherwise each lost announcement would cost the whole waiting time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -227,7 +226,7 @@ def test_what_is_rejected_for_good_is_rejected_once() -> None:
 
 def test_a_repeat_needs_no_announcement() -> None:
     """A repeated record is dropped whether its log file is announced or not. It does not end the
-    range."""
+    range of the slice."""
     records = [Record(), Record(agent=8, first=0), Record(first=10)]
     store, result = run(records, marks={(8, 1): 50})
     assert len(rows_of(store, result)) == 2
@@ -235,8 +234,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """The range of a slice ends before missing offsets that are not in a listed gap. The reason for
-    stopping names these offsets."""
+    """The range of a slice ends before missing offsets that are not in a listed gap. The result
+    says why the range ends, and names these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -248,8 +247,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole (missing offsets) may begin in a slice and continue after the slice's end. If no
-    listed gap covers the hole, the range ends before it. So nothing is skipped between two
+    """Missing offsets may begin in a slice and continue after the slice's end. If no listed gap
+    covers all of them, the slice's range ends before them. So no offset is skipped between two
     slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
@@ -260,8 +259,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole (missing offsets) that a mirror has listed as a gap is skipped. Only the offsets that
-    are really missing are noted as a gap, even if the mirror's gap has more offsets."""
+    """Missing offsets that a mirror has listed as a gap are skipped. The result notes as a gap only
+    the offsets that are really missing, even if the mirror's gap has more offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
