@@ -399,8 +399,8 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """If a slice's range ends early, a listed gap after this end is not written to the manifest of
-    this load. The next load skips the gap and writes it to its own manifest."""
+    """If a slice's range ends early, this load does not write a listed gap after this end to its
+    manifest. The next load skips the gap and writes it to its own manifest."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -418,8 +418,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """Collects, for each chunk (batches that are decoded together), the values that the decoder
-    gets."""
+    """Returns a list of the values that the decoder gets for each chunk (batches that are decoded
+    together)."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
@@ -455,7 +455,7 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The result names the last batch that the slice read, even if the range ends with a finished
+    """The result names the last batch that the slice read, even if this batch was the last one of a
     chunk (batches that are decoded together). The next load compares this batch with the log."""
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
@@ -466,8 +466,8 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """If the log's batches end before the slice ends, the slice's range ends after the last
-    batch."""
+    """If the last batch of the log ends before the slice ends, the range of loaded offsets ends
+    after this batch."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None
@@ -517,8 +517,8 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the rows of an hour reach the memory limit, they are written, and later rows go to another
-    file of the same hour."""
+    """If the rows of an hour reach the memory limit, they are written to a file, and later rows go
+    to another file of the same hour."""
     monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 3)
     store, result = run(lines(9))
@@ -560,8 +560,9 @@ def test_keys_are_kept_in_rejects() -> None:
 
 @promise("5 reload")
 def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
-    """A task of a reload writes only the chosen hours. Records of other hours advance the marks, so
-    that repeats are recognized, and have no other effect."""
+    """A task of a reload writes and counts only records of the chosen hours. Records of other hours
+    only advance the marks (for each log file, up to where it is loaded), so that repeats are
+    recognized."""
     hour = START_MS // HOUR_MS
     records = [
         *lines(3, time_ms=START_MS + HOUR_MS),

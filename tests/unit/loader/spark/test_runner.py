@@ -79,7 +79,7 @@ class Dying:
         return SimpleNamespace(collect=self.warm)
 
     def warm(self) -> None:
-        """Does nothing, in place of the work that Spark does before the first task."""
+        """Does nothing. The real method makes Spark ready for the first task."""
 
     def is_alive(self, _session: object) -> bool:
         return self.alive
@@ -95,7 +95,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Dying:
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRunner]:
-    """A runner that calls the first given task itself, without Spark."""
+    """A runner with a fake Spark, which executes only the first task that it is given."""
     with SparkRunner(settings(), lambda: False) as made:
         monkeypatch.setattr(made, "_rows", lambda _session, work, _progress: work[0](0))
         yield made
@@ -105,7 +105,8 @@ def told(_done: int, _total: int) -> None: ...
 
 
 def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying) -> None:
-    """If Spark has died since the last tasks, the runner starts it again for the next tasks."""
+    """If Spark has died after the runner's last tasks, the runner starts Spark again for the next
+    tasks."""
     for _ in range(2):
         assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (1, 0)

@@ -39,7 +39,7 @@ def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
 @pytest.mark.parametrize(("keep", "every"), [(4, 2), (5, 3), (4, 7), (1, 1)])
 def test_every_kept_manifest_has_its_files_and_its_tables(keep: int, every: int) -> None:
     """For each load whose manifest is kept, the output's files and the tables can still be read as
-    they were after this load. Files that only older loads need are deleted."""
+    they were after this load. The table files that only older loads need are deleted."""
     store = MemoryStore()
     for number in range(1, 31):
         loaded(store, load(number, [f"{TOPIC}/rows-4"] if number == 5 else ()), keep, every)
@@ -70,10 +70,10 @@ def test_objects_stay_few() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
-    """A loader may pause before its commit. Meanwhile another load may get its number, and the
-    manifest with this number may be folded (replaced by a checkpoint) and deleted. When the paused
-    loader continues, the store lets it create the manifest again, but the loader finds out that it
-    has lost the race."""
+    """A loader may pause before its commit. Meanwhile another load may commit under the same
+    number, and its manifest may be folded (replaced by a checkpoint) and deleted. When the paused
+    loader continues, it can create a manifest of this number, but it finds out that it has lost the
+    race."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -88,9 +88,10 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
-    """A loader may pause before its commit. Meanwhile the manifest with the load's number may be
-    folded (replaced by a checkpoint), and the start of another loader may delete the staged files.
-    When the paused loader continues, it reports a lost race, and no damage."""
+    """A loader may pause before its commit. Meanwhile another load may commit under the same
+    number, its manifest may be folded (replaced by a checkpoint), and the start of another loader
+    may delete the paused load's staged files. When the paused loader continues, it reports a lost
+    race, and no damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -152,9 +153,9 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     ],
 )
 def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
-    """If the newest checkpoint is damaged, the loader uses an older checkpoint, because the
-    manifests after it are kept. If no older checkpoint can be used, the loader stops and names the
-    damage."""
+    """If the newest checkpoint is damaged, the loader uses an older checkpoint and the manifests
+    after it, which are kept. If no older checkpoint can be used, the loader stops with an error
+    that names the damage."""
     store = MemoryStore()
     newest = loads(store, 11)
     found = operations.run(live(newest), store)
