@@ -1,4 +1,5 @@
-"""Proposes edits that mend a new schema that cannot read datums of the old schema."""
+"""Proposes edits of a new schema that cannot read datums of the old schema. After the edits it
+should be able to read them."""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ def _default_zero(name: str, path: str, avro: AvroType) -> Iterator[Edit]:
 
 
 def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a changed type. The edits allow both types, or keep the old type. If both
-    types are primitive and the old type is the wider one, the edit that keeps the old type comes
-    first."""
+    """Proposes edits for a changed type. One edit makes a union of both types, another keeps the
+    old type. If both types are primitive and the old type can also hold all values of the new one,
+    the edit that keeps the old type comes first."""
     place, name = fault.reader_place, place_name(new, fault.reader_place) or "the schema"
     ours, theirs = Draft(new).type_at(place), Draft(old).type_at(fault.writer_place)
     if _is_primitive(ours) and _is_primitive(theirs) and not incompatibilities(theirs, ours):
@@ -89,8 +90,8 @@ def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a type that has another name in the old schema. The edits make the old
-    name an alias, or keep the old name."""
+    """Proposes edits for a type that has another name in the old schema. The edits add the old name
+    as an alias, or keep the old name."""
     there = Draft(old).type_at(fault.writer_place)
 
     def alias(draft: Draft) -> None:

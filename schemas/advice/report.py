@@ -17,7 +17,7 @@ from skidway.schemas.differences import type_name
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`.
-    It is empty if the reason is about the schema itself."""
+    It is empty if the reason concerns the schema's outermost type."""
 
     version: int
     place: str
@@ -46,8 +46,8 @@ def advise(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Advice | None:
-    """Returns advice on `new` as the next version after `earlier`. Returns None if `new` is
-    compatible.
+    """Returns advice on `new`, which is to become the next version after the versions `earlier`.
+    Returns None if `new` is compatible with them.
 
     `earlier`: number and schema of each earlier version, in ascending order. `known`: types of the
     schemas that `new` references. Raises `SchemaInvalid` if the schemas are too large to be

@@ -16,7 +16,8 @@ from skidway.loader.runs.reload import Reloaded, Wish
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """The settings that each call of `skidway load reload` needs, as arguments."""
+    """Returns the settings that each call of `skidway load reload` needs, as arguments of the
+    command line."""
     settings = {
         "bootstrap.servers": "127.0.0.1:1", "schema.registry.url": "http://127.0.0.1:1",
         "topics": "logs", "output": str(tmp_path),
@@ -25,8 +26,8 @@ def given(tmp_path: Path) -> list[str]:
 
 
 def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tuple[int, Any]:
-    """Runs the command `skidway load reload`. Returns its exit status and the reload that it
-    requested."""
+    """Runs the command `skidway load reload`. Returns the command's exit status and the reload that
+    the command requested."""
     asked: list[Wish] = []
 
     def reload(_settings: object, wish: Wish, *_: object, **__: object) -> Reloaded:
