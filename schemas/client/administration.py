@@ -102,18 +102,19 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """Returns the configuration of the subject, with the level under the key
+        """Returns the configuration of the subject, with the compatibility level under the key
         `compatibilityLevel`. Returns None if the subject has no configuration of its own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
-        """Sets the configuration. In `configuration`, the level has the key `compatibility`. (The
-        method `level` returns it under the key `compatibilityLevel`.)"""
+        """Sets the configuration of the subject. In `configuration`, the compatibility level has
+        the key `compatibility`. (The method `level` returns it under the key
+        `compatibilityLevel`.)"""
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:
-        """Removes the subject's level, so that the global level applies. If the subject is None,
-        removes the global level, so that the registry's default applies."""
+        """Removes the subject's compatibility level, so that the global level applies. If the
+        subject is None, removes the global level, so that the registry's default applies."""
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
@@ -122,7 +123,8 @@ class RegistryAdministration(RegistryClient):
         return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: str | None, mode: str, *, force: bool = False) -> None:
-        """Sets the mode. With `force`, sets the mode IMPORT even if the registry has subjects."""
+        """Sets the mode of the subject. With `force`, sets the mode IMPORT even if there are
+        schemas already."""
         target = f"/mode{_of(subject)}{'?force=true' if force else ''}"
         self._requests.json("PUT", target, dict, {"mode": mode})
 

@@ -36,8 +36,8 @@ class DatumReader:
         self._from_record, self._to_record = isinstance(written, Record), isinstance(read, Record)
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Returns the rows of all good datums in the reader's columns, and the index and reason of
-        each bad datum.
+        """Returns the rows of all good datums, with the columns of the reader's schema, and the
+        index and reason of each bad datum.
 
         A datum is also bad if its value does not fit the reader's schema.
         """

@@ -18,9 +18,9 @@ of each type:
 | bytes, fixed | text of the characters U+0000 to U+00FF, one for each byte, as in Avro's JSON |
 | decimal | text of its digits, such as "-1.50" |
 
-Fields are in the order of the schema, without spaces between them. If the whole value is null, the
-row of the column is null, and not the text `null`. A value is refused if its text would be longer
-than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
+Fields are in the order of the schema, and the text has no spaces between fields. If the whole value
+is null, the row of the column is null, and not the text `null`. A value is refused if its text
+would be longer than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
 Values are read and written one by one, with fastavro. Between datum and JSON, a value is a *tagged*
 Python value: in it, each value of a union of several types has a tag that says which of the types
