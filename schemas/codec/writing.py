@@ -1,8 +1,8 @@
-"""Encodes columns into datums, a whole column at once. Each type of the schema has a writer that
-makes fragments. Then this module joins the fragments.
+"""Encodes columns into datums, a whole column at once. Each type of the schema has a writer, which
+turns a column into fragments. Then this module joins the fragments.
 
-A fragment has some bytes for every row, for example a number, a text, or the items of a list. A
-record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. To a
+A fragment is a column that has some bytes for every row, for example a number, a text, or the items
+of a list. Arrow joins the fragments of all fields row by row; the result is the datums. To a
 writer, the items of lists and the fields of nested records are rows, too. The encoded items of one
 list are adjacent, so one slice of the items' bytes contains all items of a list. The fragment of a
 list column consists of these slices. The fragment of a column with nulls has an empty slice for
@@ -52,7 +52,7 @@ _NOTHING: Final = pa.py_buffer(b"")
 
 
 class TooLong(Exception):
-    """The datums of a batch would take more than `DATUM_BYTES_MAX`."""
+    """Raised if the datums of a batch would take more than `DATUM_BYTES_MAX` bytes."""
 
     def __init__(self) -> None:
         super().__init__(f"The datums of a batch take more than {DATUM_BYTES_MAX} bytes.")
@@ -73,7 +73,7 @@ def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
 
 
 def writer_of(avro: AvroType) -> Writer:
-    """Makes the writer for columns of the type `avro`."""
+    """Returns the writer for columns of the type `avro`."""
     if isinstance(avro, Recursive):
         text = text_writer(avro)
         return lambda array: [text(array)]
@@ -93,7 +93,7 @@ def writer_of(avro: AvroType) -> Writer:
 
 
 def _numbers(values: Ints) -> pa.BinaryArray:
-    """Encodes each number as a zigzag varint."""
+    """Returns each number as a zigzag varint."""
     return _varints(((values << 1) ^ (values >> 63)).view(np.uint64))
 
 
@@ -115,7 +115,7 @@ def _varints(rest: Words) -> pa.BinaryArray:
 
 
 def _of_one_size(data: Any, size: int) -> pa.BinaryArray:
-    """Returns an array whose values have `size` bytes each."""
+    """Returns the bytes `data` as an array whose values have `size` bytes each."""
     rows = data.nbytes // size
     offsets = np.arange(0, (rows + 1) * size, size, dtype=np.int32)
     return _binary(offsets, pa.py_buffer(data))

@@ -25,7 +25,7 @@ from skidway.schemas.inference import Format, Inference, infer, read_lines
 
 
 def register(verbs: Any) -> None:
-    """Adds `diff` and `infer`."""
+    """Adds the verbs `diff` and `infer`."""
     words = "show what differs between two versions, or between a version and a file"
     diff = add_verb(verbs, "diff", words, _diff)
     add_subject(diff)
