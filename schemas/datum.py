@@ -37,7 +37,8 @@ MALFORMED: Final = (
     ValueError,
     struct.error,
 )
-"""The errors that fastavro raises for a datum or a record that does not fit the schema."""
+"""The errors that fastavro raises for a datum, or a value to encode, that does not fit the
+schema."""
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
@@ -86,7 +87,7 @@ def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
 
 
 def malformed_reason(error: BaseException) -> str:
-    """Returns the reason of an error of `MALFORMED`, in words for people."""
+    """Returns a sentence that says why an error of `MALFORMED` was raised."""
     if isinstance(error, EOFError):
         return "it ends too early"
     if isinstance(error, UnicodeDecodeError):
@@ -143,6 +144,7 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # named first: the types inside `avro` get later tags
+        # named before the types inside `avro`, which get tags with higher numbers
+        name = f"_tag.t{self._tags}"
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

@@ -130,7 +130,7 @@ def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
     """Returns the rows whose number was changed by rounding, with the reason `ROUNDED`."""
     same = pc.and_(
         pc.equal(made.cast(column.type, safe=False), column),
-        # larger numbers would overflow
+        # a larger number would overflow in the cast above
         pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),
     )
     rounded = ~np.asarray(pc.coalesce(same, pa.scalar(True)))

@@ -1,7 +1,7 @@
-"""Collects the types of the values at one place of a log, merged over all lines of the log.
+"""Defines a shape: the types of the values that one field has in all lines of a log.
 
 A shape does not store values. It stores the types of the values, the number of lines that have the
-place, and, for objects and arrays, the shapes of the places inside. A `Budget` limits the number of
+field, and, for objects and arrays, the shapes of the values inside. A `Budget` limits the number of
 shapes.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, Final
 from skidway.dataclass import dataclass
 
 SHAPES_MAX: Final = 10_000
-"""Inference stores the shapes of at most this many places of a log. It only counts the values at
-other places."""
+"""Inference stores at most this many shapes of a log. It only counts the values that would need
+further shapes."""
 MEMBERS_MAX: Final = 200
-"""A record has at most this many field names. If an object has more names, it becomes a map,
-because so many names are probably data."""
+"""A proposed record has at most this many fields. If the objects of the log have more names, they
+become a map, because so many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
