@@ -24,7 +24,7 @@ _VERIFY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address, with TLS or without."""
+    """An address on which the registry listens, with TLS or without."""
 
     host: str
     port: int
@@ -32,7 +32,8 @@ class Listener:
 
     @classmethod
     def of(cls, text: str) -> Listener:
-        """Reads http://host:port or https://host:port. Raises `ConfigurationRefused`."""
+        """Returns the listener for a text such as http://host:port or https://host:port. Raises
+        `ConfigurationRefused` for any other text."""
         parts = urlsplit(text)
         try:
             port = parts.port
@@ -62,7 +63,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The paths of the PEM files. If `key` is None, the private key is in the certificate's
+    """The paths of the PEM files for TLS. If `key` is None, the private key is in the certificate's
     file."""
 
     certificate: Path
@@ -109,6 +110,6 @@ def _unusable(key: str, what: object, error: OSError) -> ConfigurationRefused:
 
 
 def _refuse_password() -> str:
-    """Refuses an encrypted key. Without this function, OpenSSL would ask for a password on the
-    terminal."""
+    """Raises an error. OpenSSL calls this function if the private key is encrypted; without it,
+    OpenSSL would ask for a password on the terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")
