@@ -72,7 +72,7 @@ class TlsFiles:
     clients: ClientCertificates = "NONE"
 
     def context(self) -> ssl.SSLContext:
-        """Returns the TLS context of the server, for TLS 1.2 or newer. Raises
+        """Returns a TLS context for the server, for TLS 1.2 or newer. Raises
         `ConfigurationRefused`."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -90,8 +90,8 @@ class TlsFiles:
         return context
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Loads the certificate and the key into the context, for all connections from now on.
-        Raises `ConfigurationRefused`."""
+        """Loads the certificate and the key into the TLS context. Connections that begin later use
+        them. Raises `ConfigurationRefused`."""
         try:
             context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (OSError, ssl.SSLError) as error:
@@ -99,8 +99,8 @@ class TlsFiles:
             raise _unusable("ssl.certificate.location", files, error) from error
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Returns a value that changes when the certificate or the key is replaced. Raises
-        OSError."""
+        """Returns a value that changes when the file of the certificate or of the key is replaced.
+        Raises OSError."""
         stats = [each.stat() for each in (self.certificate, self.key) if each is not None]
         return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stats)
 

@@ -39,15 +39,16 @@ def refused(refusal: Refusal) -> Response:
 
 
 def error(status: int, error_code: int, message: str) -> Response:
-    """Returns an error in the form that every client reads."""
-    # A message quotes the refused text, which may contain half of a surrogate pair. UTF-8 cannot
+    """Returns an answer with an error, in the form that every client can read."""
+    # A message may quote the refused text, which may contain half of a surrogate pair. UTF-8 cannot
     # encode such a half, so it is replaced.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
 
 def of_status(status: int) -> Response:
-    """Returns the error for an HTTP status that has no error code of its own."""
+    """Returns an answer with an error for an HTTP status for which Confluent defines no error
+    code."""
     return error(status, status, f"HTTP {status} {http.HTTPStatus(status).phrase}")
 
 
@@ -82,8 +83,8 @@ def _response(status: int, document: Any) -> Response:
 
 
 def _as_accepted(response: Response, request: Request) -> Response:
-    """Sets the media type that the client prefers. If the client accepts none of our media types,
-    the answer keeps the registry's own type."""
+    """Gives the answer the media type that the client prefers. If the client accepts none of our
+    media types, the answer keeps the registry's own media type."""
     with contextlib.suppress(Refusal):
         response.headers["content-type"] = produced(request.headers.get("accept"))
     return response
