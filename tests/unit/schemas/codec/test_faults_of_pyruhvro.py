@@ -1,8 +1,8 @@
-"""For each known fault of the young library pyruhvro, a test shows that pyruhvro has the fault and
-that the codec avoids it.
+"""For each known bug of the young library pyruhvro, a test shows that pyruhvro has the bug and that
+the codec avoids it.
 
-If a test fails at a line marked "pyruhvro still does", pyruhvro has fixed the fault. The codec's
-check for this fault may then be removed.
+If a test fails at a line with the comment "pyruhvro still does", pyruhvro has fixed the bug. The
+codec's check for this bug may then be removed.
 """
 
 from __future__ import annotations

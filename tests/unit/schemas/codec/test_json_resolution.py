@@ -1,5 +1,6 @@
-"""Values of recursive types, which become JSON texts, are resolved from one version of a schema to
-another, at every depth. The results are the values that Apache's Avro library gives."""
+"""Values of recursive types become JSON texts. They are converted from one version of a schema to
+another by Avro's schema resolution, at every depth. The results are the values that Apache's Avro
+library returns."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> 
 
 
 def resolved(writer: Any, reader: Any, value: Any) -> Any:
-    """The row that the reader's schema gives for a value of the writer's schema, or the reason why
+    """Returns the row of the reader's schema for a value of the writer's schema, or the reason why
     the value is refused."""
     found = DatumReader(writer, reader).decode(pa.array([datum(writer, value)], pa.binary()))
     found.batch.validate(full=True)
@@ -47,8 +48,8 @@ def text(value: Any) -> str | None:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """Returns the schema NODE after a change. The function `change` gets the schema's fields in a
-    dictionary by name, and changes them."""
+    """Returns the schema NODE after a change. The function `change` gets a dictionary of the
+    schema's fields by name, and changes it."""
     made = copy.deepcopy(NODE)
     change({each["name"]: each for each in made["fields"]})
     return made
