@@ -139,8 +139,8 @@ AB = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 def test_leaves_are_resolved_as_in_columns(
     written: Any, read: Any, value: Any, expected: str | None
 ) -> None:
-    """In the JSON text of a recursive value, timestamps, decimals, enums and unions keep their
-    value as they do in columns. If this is not possible, their row is refused."""
+    """In the JSON text of a recursive value, timestamps, decimals, enums and unions are converted
+    to the reader's types as in columns. If a value cannot be kept, its row is refused."""
     writer, reader = link(field("x", written)), link(field("x", read))
     bare = copy.deepcopy(writer)
     if isinstance(written, dict) and "logicalType" in written:
@@ -182,17 +182,18 @@ BECAME = {
 def test_columns_become_texts_and_texts_columns(
     writer: Any, reader: Any, value: Any, expected: Any
 ) -> None:
-    """A field may be recursive in only one of two versions. If it is recursive in the newer
-    version, values become JSON texts. If it is recursive in the older version, values become
-    columns. A value that does not fit the newer version is refused."""
+    """A field may be recursive in only one of two schema versions. If it is recursive only in the
+    newer version, old values become JSON texts. If it is recursive only in the older version, old
+    texts become columns. A value that does not fit the newer version is refused."""
     found = resolved(writer, reader, value)
     assert (found if isinstance(found, str) else found["next"]) == expected
 
 
 def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
-    """Two recursive records may seem resolvable until a nested field proves the opposite. Results
-    for nested records that were found under this assumption are then dropped, so a value with such
-    a record is refused, and no part of it is silently lost."""
+    """While a pair of recursive records is compiled, the codec assumes that the pair can be
+    resolved. If a nested field then proves the opposite, the codec drops all conversions that
+    depend on this assumption. So a value with such a record is refused, and no part of it is
+    silently lost."""
     inner = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"])]}
     outer = {"type": "record", "name": "A", "fields": [field("b", inner), field("x", "string")]}
     both = {"type": "record", "name": "P", "fields": [field("p", ["null", outer]),

@@ -76,16 +76,16 @@ def test_bytes_are_exported_whole() -> None:
     [(b"abc", 3, False), (b"abc", 5, False), (b"abc", 9, False), (b"abc", 10, True)],
 )
 def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool) -> None:
-    """A record with only the beginning of its line is marked, so that nobody replays it as if it
-    were whole."""
+    """If a record has only the beginning of its line, the export says so, so that nobody replays
+    the line as if it were whole."""
     assert is_cut(document(line, length)) is expected
     assert repairable(document(line, length)).get("is_cut", False) is expected
 
 
 def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
-    """If a repaired line was rejected again, the length in its origin is the length of its envelope
-    (the line of the replay file that contains it). The envelope is longer than the line, but the
-    line does not count as cut."""
+    """If a repaired line was rejected again, the length in its origin is the length of the JSON
+    document in which the line was replayed. This document is longer than the line, but the line
+    does not count as cut."""
     assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
 
 
@@ -98,13 +98,15 @@ def test_a_withheld_line_is_not_whole() -> None:
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected run of NUL bytes has no line that could be replayed, however short it is."""
+    """A rejected record about a run of NUL bytes, however short, counts as cut, because it has no
+    line that could be replayed."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
     assert is_cut(document(b"", 1, reason="nul-bytes"))
     assert not is_cut(document(b"", 1))
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """If an agent cuts a line, the line loses more than ENDS_MAX bytes, so that a reader can tell a
-    cut line from a whole line. Agents and readers use the same ENDS_MAX."""
+    """If an agent sends only the beginning of a line, it leaves out more than ENDS_MAX bytes, so
+    that a reader can distinguish a cut line from a whole line. Agents and readers use the same
+    ENDS_MAX."""
     assert rejected.ENDS_MAX == ENDS_MAX

@@ -1,5 +1,5 @@
 """A restore changes a registry's contents to those of a dump. Its steps are complete, do nothing
-twice, and cause no conflict."""
+twice, and none of them is refused by the registry."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
 
 @given(contents(), st.data())
 def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObject) -> None:
-    """Wherever a restore was interrupted, repeating it gives the registry the same contents as a
-    restore without an interruption."""
+    """Wherever a restore was interrupted, a second restore brings the registry to the same contents
+    as a restore without an interruption."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     stop = data.draw(st.integers(0, len(planned.imports)))
@@ -138,8 +138,8 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """A restore can leave out modes. A registry is often set to READONLY before it is moved, but
-    its copy must stay writable."""
+    """A restore can leave out modes. A registry is often set to READONLY before its contents are
+    copied to a new registry, but the new registry must be writable."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)
