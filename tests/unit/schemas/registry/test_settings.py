@@ -15,7 +15,7 @@ from support.certificates import Authority
 
 
 def test_listeners_are_addresses_with_and_without_tls() -> None:
-    """The registry may have http and https listeners at the same time."""
+    """The setting `listeners` may have http and https addresses at the same time."""
     settings = RegistrySettings(listeners=["http://127.0.0.1:1", "https://[::1]:2/"])
     assert settings.addresses == [Listener("127.0.0.1", 1, False), Listener("::1", 2, True)]
 

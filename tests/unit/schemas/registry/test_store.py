@@ -40,7 +40,8 @@ def register(store: Store, subject: str, number: int) -> int:
 
 
 def test_ids_begin_at_one_and_have_no_gaps() -> None:
-    """A new schema gets the next id; a known schema keeps its id under any subject."""
+    """A new schema gets the next id. A schema that is registered under a second subject keeps its
+    id."""
     _, store = store_on(SharedLog())
     assert [register(store, "a", 1), register(store, "a", 2), register(store, "b", 1)] == [1, 2, 1]
     assert register(store, "a", 1) == 1
