@@ -42,7 +42,7 @@ SHELLS: Final = {"bash": BASH, "zsh": ZSH}
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `completion`."""
+    """Adds the command `skidway completion`."""
     words = "print the completion script for a shell: source <(skidway completion bash)"
     parser = subparsers.add_parser(
         "completion",
@@ -79,7 +79,7 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Yields the parser's own command, and then each of its subcommands, each together with the
+    """Yields the command of `parser`, and then each of its subcommands, each together with the
     words that may follow it."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
