@@ -31,7 +31,7 @@ class Settle(Enum):
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """Returns the moves of a load's files, in the order of the manifest."""
+    """Returns the moves of the files that the manifest lists, in the same order."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 

@@ -38,7 +38,8 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Moves a file, but never over an existing target. The answer is True if the file was moved."""
+    """Moves a file, but never overwrites an existing target. The answer is True if the file was
+    moved."""
 
     source: str
     target: str
@@ -46,8 +47,8 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file, even over an existing target. The answer is False if the source does not exist.
-    Otherwise the answer is True."""
+    """Moves a file, and overwrites an existing target. The answer is False if the source does not
+    exist. Otherwise the answer is True."""
 
     source: str
     target: str
@@ -55,7 +56,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Removes a file or a directory."""
+    """Removes a file, or a directory with all its files."""
 
     path: str
 

@@ -77,7 +77,7 @@ class RunNote:
 
 
 class OwnNote:
-    """Writes the note of this run. A `with` block around the run must use this object."""
+    """Writes the note of this run. The run must happen in a `with` block of this object."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock

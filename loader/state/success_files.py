@@ -3,7 +3,7 @@ is complete. This module also lists the hours that have no `_SUCCESS` file.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
 deletes the hour's `_SUCCESS` before it moves its first file into the hour's directory. At the end
-it writes there a `_SUCCESS` with the same content.
+it moves a new `_SUCCESS` with the same content into this directory.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Re
 def unmarked(
     before: Iterable[str], hours: Iterable[str], now_ms: int, now_marked: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Returns the hours that have rows, but no `_SUCCESS` file, after a load. before: the same for
-    the time before the load. hours: the hours that the load changes. now_marked: the hours to which
-    the load adds a `_SUCCESS` file.
+    """Returns the hours that have rows, but no `_SUCCESS` file, after a load. before: the hours
+    without a `_SUCCESS` file before the load. hours: the hours that the load changes. now_marked:
+    the hours to which the load adds a `_SUCCESS` file.
 
     The result has only the newest UNMARKED_MAX of these hours. It does not include hours that begin
     more than AHEAD_HOURS after the hour of the load. Otherwise, hours of wrong event times could

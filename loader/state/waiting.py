@@ -31,7 +31,8 @@ class WaitingNotes:
         self._folder = f"{layout.state(topic)}/waiting"
 
     def over(self, now_ms: int, wait_ms: int) -> frozenset[FileKey]:
-        """Returns the files whose announcement has been missing for `wait_ms` or longer."""
+        """Returns the log files whose announcement has been missing for `wait_ms` milliseconds or
+        longer."""
         return frozenset(
             key for key in self._keys() if now_ms - self._since(key, now_ms) >= wait_ms
         )

@@ -51,8 +51,8 @@ class Store(Output, Protocol):
         attempt has left."""
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """Creates the file `path` durably. Other readers never see the file without the whole
-        content `data`. Returns False if `path` already exists.
+        """Creates the file `path` durably with the content `data`. Readers see either the whole
+        file or no file. Returns False if `path` already exists.
 
         `scratch` is a directory in which this method may create a temporary file. Raises
         OutcomeUnclear if the store's answer was lost.

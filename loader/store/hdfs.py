@@ -60,7 +60,8 @@ class HdfsStore(HdfsOutput):
                 return
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Does nothing, because the NameNode logs every name before it answers."""
+        """Does nothing, because names are already durable: the NameNode logs every change before it
+        answers."""
 
     def _move(self, source: str, target: str, *, overwrite: bool) -> bool:
         self._make_parent(target)

@@ -1,5 +1,5 @@
-"""Writes one file to HDFS in large pieces (at most `WRITE_BYTES`), and calls hsync before it closes
-the file.
+"""Writes one file to HDFS in pieces of about `WRITE_BYTES`, and calls hsync before it closes the
+file.
 
 The NameNode notices only after ten minutes that a DataNode has died. Until then, the NameNode still
 chooses this DataNode for new blocks. The client (hdfs-native) does not ask for another DataNode. If
@@ -130,9 +130,9 @@ class HdfsWriter:
 
 
 def _do(call: Callable[[], object], within_s: float) -> None:
-    """Calls a method of the client in a thread. If the call takes longer than `within_s`, raises
-    TimeoutError. After the TimeoutError, the thread still waits for the client. But the thread is a
-    daemon thread, so the program can end."""
+    """Calls a method of the client in a thread. Raises TimeoutError if the call takes longer than
+    `within_s` seconds. The thread then still waits for the client; because it is a daemon thread,
+    the program can end nevertheless."""
     errors: list[BaseException] = []
 
     def run() -> None:

@@ -107,8 +107,8 @@ class LocalStore(LocalOutput):
                     fsync_directory(self._root / path)
 
     def _make(self, directory: Path) -> None:
-        """Creates a directory and its parents, and makes each of their names durable. Several tasks
-        may make the same directory at once."""
+        """Creates a directory and its missing parents, and makes each of their names durable.
+        Several tasks may create the same directory at once."""
         if directory in self._made and directory.is_dir():
             return
         missing = []
@@ -125,7 +125,8 @@ class LocalStore(LocalOutput):
 
 
 def _remove_tree(directory: Path) -> None:
-    """Removes a directory in which a task of another loader may still create files."""
+    """Removes a directory with all its files, even if a task of another loader still creates files
+    in it."""
     for left in reversed(range(REMOVALS_MAX)):
         try:
             shutil.rmtree(directory)

@@ -97,8 +97,8 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
     """An audit topic that was deleted and created again is read from its start, even if the new
-    topic's end is beyond the stored position. The position is stored with the id of its topic, so
-    the loader notices the change."""
+    topic's end is beyond the stored position. The position is stored with the id of the audit
+    topic, so the loader notices the new topic."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)
@@ -224,7 +224,7 @@ def test_a_feed_goes_on_where_the_last_run_ended() -> None:
 def test_a_topic_that_needs_older_messages_gets_them() -> None:
     """The feed begins at a position in the audit topic. If the newest load of a source topic needs
     messages before this position, the feed reads the audit topic again from the load's position on.
-    For a source topic without a load it reads from the start."""
+    If a source topic has no load, the feed reads from the start."""
     audit = Audit()
     _publish(audit.cluster, 1, 2, 3)
     audit.run({})

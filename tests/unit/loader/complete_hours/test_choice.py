@@ -17,7 +17,7 @@ def text(back: int) -> str:
 
 
 def test_the_hours_that_are_over_end_with_the_last_one() -> None:
-    """The hour before the current hour is the last hour that counts as over."""
+    """The newest hour that counts as over is the hour before the current hour."""
     assert choice.over(NOW, 2) == [text(2), text(1)]
     assert choice.over(NOW - 5, 1) == [text(1)], "an hour is over when the next one begins"
 

@@ -30,7 +30,7 @@ HEARD: list[Message] = [*good(), seal(AGENT, 3, NOW - 1, 1), Heartbeat(BROKER, 1
 
 
 def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
-    """A collector that has read these messages."""
+    """Returns a collector that has read these messages."""
     ledger = ledger_of(map(encode, messages))
 
     def get(url: str, query: Mapping[str, str]) -> Any:
@@ -114,7 +114,8 @@ def test_a_collector_that_does_not_answer_is_asked_once() -> None:
 
 
 def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the collector's answers together have taken too long, the run asks nothing more."""
+    """When all answers of the collector together have taken too long, the run asks no more
+    questions."""
     monkeypatch.setattr("skidway.loader.complete_hours.collector.BUDGET_S", -1.0)
     slow = collector(HEARD)
     slow.judged(LOGS, FIRST, THIRD)

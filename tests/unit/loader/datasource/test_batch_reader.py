@@ -272,8 +272,8 @@ def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> 
 
 
 def test_a_mirrored_topic_has_announcements_of_its_source(queried: Queried) -> None:
-    """For a mirrored topic, hosts and files are read from the mirror of the source cluster's audit
-    topic."""
+    """For a mirrored topic, a query reads the hosts and paths of files from the mirror of the
+    source cluster's audit topic."""
     configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
     queried.cluster.create("dc1.logs", 1, configs)
     queried.cluster.create("dc1._skidway_audit", 1, {**configs, "mirror.source.topic": AUDIT})

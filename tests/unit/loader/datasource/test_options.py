@@ -75,7 +75,7 @@ def test_a_bad_option_gets_one_sentence(given: dict[str, str], sentence: str) ->
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp"])
 def test_a_stream_has_no_end(name: str) -> None:
-    """Options that end a query are refused for a stream."""
+    """An option that says where a query ends is refused for a stream."""
     value = {"endingOffsets": "latest", "endingTimestamp": "5"}[name]
     with pytest.raises(UsageError, match=f"option {name}: a stream has no end"):
         of(**{name: value}).check_stream()

@@ -48,8 +48,8 @@ def test_names_of_offsets_follow_the_log() -> None:
 
 
 def test_given_ids_are_kept() -> None:
-    """Positions that have a topic's id keep this id, so that a topic that was deleted and created
-    again is noticed."""
+    """If positions already contain a topic's id, they keep it. So the source notices a topic that
+    was deleted and created again."""
     given = {"logs": TopicPositions(OTHER, {0: 7})}
     found = resolved("o", given, [topic((5, 9))])
     assert found == given

@@ -60,8 +60,9 @@ def test_positions_say_where_their_batch_begins() -> None:
 
 @promise("5 stream")
 def test_later_partitions_are_read_from_their_start() -> None:
-    """Partitions and topics that are added while a stream runs are read from offset 0. So records
-    that were written before the stream first saw the partition are not skipped."""
+    """A partition that is added while a stream runs is read from offset 0. So records that were
+    written before the stream first saw the partition are not skipped. The same holds for added
+    topics."""
     topics = [topic((0, 9), (0, 4)), topic((0, 3), name="web")]
     ends = next_positions(at(5), topics, None)
     assert offsets(ends) == at(9, 4) | {"web": TopicPositions(ID, {0: 3})}

@@ -38,7 +38,7 @@ def test_a_partition_goes_on_where_the_last_load_ended() -> None:
 
 @promise("5 gaps")
 def test_expired_offsets_stop_the_partition() -> None:
-    """If records expired before they were loaded, the load of their partition stops. The expired
+    """If records expired before they were loaded, nothing of their partition is loaded. The expired
     offsets are never skipped silently."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [])
     assert planned.first == planned.end == 100
@@ -53,15 +53,15 @@ def test_a_partition_never_loaded_may_not_begin_late() -> None:
 
 
 def test_a_named_gap_in_front_is_passed() -> None:
-    """If a mirror has listed the missing offsets as a gap, the load begins after them and writes
-    them to its manifest as a gap."""
+    """Offsets may be missing at the beginning of a load. If a mirror has listed them as a gap, the
+    load begins after them and lists this gap in its manifest."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
     assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
     """If a partition's high watermark is lower than the offset up to which the partition was
-    loaded, its log must have been replaced. So the load of the partition stops."""
+    loaded, its log must have been replaced. So nothing of the partition is loaded."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -110,8 +110,8 @@ def test_the_same_batch_below_is_no_divergence() -> None:
 
 @pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
 def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
-    """If the last loaded batch now has another base offset, CRC or epoch in the log, the load of
-    the partition stops, and the error names the partition."""
+    """If the last loaded batch now has another base offset, CRC or epoch in the log, nothing of the
+    partition is loaded, and the error names the partition."""
     header = HEADER._replace(**change)
     refused = plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), header)
     assert "t partition 0 has diverged" in refused
@@ -170,7 +170,8 @@ def test_a_topic_made_again_is_refused() -> None:
 
 
 def test_an_unknown_id_is_not_compared() -> None:
-    """If a cluster does not report ids of itself and of its topics, only the names are compared."""
+    """If a cluster reports neither its own id nor those of its topics, the loader compares only the
+    names."""
     plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
 
 

@@ -44,9 +44,8 @@ def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
 
 
 def test_a_group_has_whole_hours() -> None:
-    """A reload handles whole hours in groups. It adds hours to a group as long as the group has at
-    most the given number of records. Every group has at least one hour, however many records this
-    hour has."""
+    """A reload handles whole hours in groups. All hours of a group together have at most the given
+    number of records. But a single hour with more records is a group of its own."""
     files = {
         each.path: LiveFile(each, 1, None)
         for each in (file(9, 5), file(7, 4, 1), file(7, 4, 2), file(8, 2))
@@ -80,8 +79,8 @@ def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> N
 
 @promise("5 reload")
 def test_every_hour_with_other_records_is_named() -> None:
-    """If a reload finds other records in several hours than the manifests say, the error has a
-    sentence for each of these hours. This is also true for an hour that had no files before."""
+    """If several hours have other records than the manifests say, the error has a sentence for each
+    of these hours. This also holds for an hour that had no files before."""
     new = {EIGHT: HourContent(Content(1, 1), Content(1, 1))}
     with pytest.raises(ReloadRefused) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=True)

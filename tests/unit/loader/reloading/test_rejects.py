@@ -38,8 +38,8 @@ def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
 
 
 def counted(load: int, *minutes: int, removed: tuple[str, ...] = ()) -> Manifest:
-    """Returns the manifest of a load that counted one reject for each given minute. A minute of 60
-    or more lies after the hour."""
+    """Returns the manifest of a load that counted one reject for each given minute of the hour. A
+    minute of 60 or more lies in a later hour."""
     counts = [
         {"agent": 1, "bucket": START + at * BUCKET_MS, "rejects": count}
         for at, count in Counter(minutes).items()
@@ -84,8 +84,9 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
-    """A load that replaced files counted only by how much the numbers changed. So the number of
-    rejects in a lost file of such a load is unknown. The result lists the file's path."""
+    """The manifest of a load that replaced files has only the differences of the counts. So if a
+    file of rejects of such a load is lost, its number of rejects is unknown. The result lists the
+    file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

@@ -138,7 +138,7 @@ def test_not_alike(old: Any, new: Any) -> None:
 
 
 def test_new_and_dropped_fields_need_no_rewriting() -> None:
-    """Files are not rewritten because a field was added or dropped."""
+    """If a new schema only adds or drops fields, files of the old schema are not rewritten."""
     first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
     assert are_alike(schema(first), schema(first, second))
     assert are_alike(schema(first, second), schema(first))

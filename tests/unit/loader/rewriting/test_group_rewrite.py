@@ -43,7 +43,7 @@ CHOICE = schema({"name": "a", "type": ["string", "long"]})
 
 
 class Folder:
-    """A directory with files of rows."""
+    """A directory with files of rows, which the tests rewrite."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
@@ -93,8 +93,8 @@ def folder() -> Folder:
 
 
 def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
-    """The new file has the rows of all files in the same order, and the sum of the files'
-    checksums."""
+    """The new file has the rows of all files of the group in the same order. Its checksum is the
+    sum of the files' checksums."""
     folder.add([1, 2])
     folder.add([3])
     result = folder.rewritten()
@@ -291,8 +291,8 @@ def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
 
 
 def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
-    """If the number of rows in a group's files, or their checksum, differs from what was committed,
-    the group stays as it is."""
+    """If the number of rows in a group's files, or their checksum, differs from the manifests, the
+    group stays as it is."""
     for change in ({"rows": 3}, {"checksum": 5}):
         folder.files.clear()
         each = folder.add([1])

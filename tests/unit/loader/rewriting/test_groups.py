@@ -1,4 +1,4 @@
-"""Small files are combined in groups, and each group becomes one file."""
+"""Tests which small files are combined in one group. Each group becomes one file."""
 
 from __future__ import annotations
 

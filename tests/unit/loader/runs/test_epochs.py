@@ -106,8 +106,8 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
     """The loader reads the audit messages about its output. The new epoch is one above the highest
-    epoch in these messages, even if that epoch is as large as a clock's time. Epochs of other
-    outputs and tiers are ignored."""
+    epoch in these messages, even if that epoch is a very large number, such as a time in ms. Epochs
+    of other outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -117,8 +117,9 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """The tasks of a load may run for hours. Epochs that are published meanwhile are taken into
-    account, because the loader reads the audit topic to its end before it chooses the epoch."""
+    """The tasks of a load may run for hours. If messages with a higher epoch are published
+    meanwhile, the loader takes them into account, because it reads the audit topic to its end
+    before it chooses the epoch."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
