@@ -51,7 +51,8 @@ def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tup
     ],
 )
 def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> None:
-    """Hours are given in the same forms as other times, and are converted to hours in UTC."""
+    """The user gives hours in the same forms as other times. The command converts them to hours in
+    UTC."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
 
@@ -78,8 +79,8 @@ def test_only_whole_hours_are_reloaded(
 def test_problems_are_printed_and_give_the_status(
     given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each problem is printed as a sentence, and the command ends with the exit status of the most
-    serious problem. The JSON document contains the hours and the problems."""
+    """The command prints each problem of a reload as a sentence, and ends with the exit status of
+    the most serious problem. With --json, it prints a document with the hours and the problems."""
     hours = ["--from", "2026-01-31T10", "--to", "2026-01-31T12"]
     result = Reloaded("logs", [4], {"2026-01-31T11"}, problems=[SkidwayError("offset 3 is gone")])
     options = ("--more-rejects", "--dry-run")

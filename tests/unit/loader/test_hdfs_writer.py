@@ -119,7 +119,7 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
 
 def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some hsyncs that did not return, the writer waits longer for the next hsyncs, up to a
-    limit. A DataNode that refuses at once does not make the next wait longer."""
+    limit. If a DataNode refuses at once, the next wait does not become longer."""
     waits: list[float] = []
 
     def never(_call: object, within_s: float) -> None:

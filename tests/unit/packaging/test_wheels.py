@@ -19,7 +19,7 @@ def test_a_requirement_is_pinned_to_one_file() -> None:
 @pytest.mark.parametrize("version", ["1.2.3", "1.3.0rc1", "1.3.0.dev4", "2.0+site.7", "1.0.post1"])
 def test_versions_in_normal_form_are_taken(version: str) -> None:
     """A version in pip's normal form is accepted. Such a version can be part of the names of
-    directories, units and packages."""
+    directories, systemd units and packages."""
     assert version_or_default(version) == version
 
 

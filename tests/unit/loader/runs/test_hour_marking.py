@@ -285,9 +285,8 @@ def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading)
 
 
 def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
-    """When a load combines files, their rows are at most as many as a load may have
-    (max.offsets.per.load). The run makes further loads until all complete hours have their
-    `_SUCCESS`."""
+    """A load that combines files combines at most max.offsets.per.load rows. The run makes further
+    loads until all complete hours have their `_SUCCESS`."""
     empty = layout.hour_text(START_MS // layout.HOUR_MS + 1)
     loading.collector.complete_hours = {HOUR, empty}
     assert loading.run(max_offsets_per_load=30).loads == [4, 5]

@@ -1,5 +1,5 @@
-"""`load reload` reads the records of some hours from the log again, and replaces the hours'
-files."""
+"""Tests `skidway load reload`, which reads the records of some hours from the log again, and
+replaces the files of these hours."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ def folded_often() -> Iterator[None]:
 
 
 def closed(loading: MemoryLoading) -> None:
-    """The agent closes the fixture's log file, and a load drops the file's marks and name. Lines of
-    another file follow."""
+    """Loads the message that the agent has closed the first log file, and drops the marks and the
+    name of this file. Then loads lines of another file."""
     known = ("host", "/log/1", 1, 1, b"", 0, SOURCE)
     loading.say(Announcement(0, AGENT, 1, *known, length=60 * LENGTH))
     loading.say(Announcement(0, AGENT, 2, "host", "/log/2", 1, 2, b"", 0, SOURCE))
@@ -255,7 +255,7 @@ def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoa
 
 def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> None:
     """A running reload shows its progress in slices. The manifest of the reload has the reload's
-    duration. It counts no rows, because the reload adds none."""
+    duration. It counts no rows, because a reload does not add new rows."""
     loading.shown.clear()
     loading.slice_s = 2.0
     loading.reload(wish())
@@ -485,7 +485,7 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
     """A reload of many records is divided into several loads. The hours of one load have together
     at most `max.offsets.per.load` records, but a single hour may have more. A load reads the log in
-    parts of at most this number of offsets."""
+    slices of at most this number of offsets."""
     done = loading.reload(wish(0, 2), max_offsets_per_load=1)
     assert (done.problems, done.loads) == ([], [4, 5])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])
@@ -508,8 +508,9 @@ def test_hours_without_files(loading: MemoryLoading) -> None:
 
 @promise("5 columns")
 def test_a_damaged_file_of_an_older_schema_is_no_obstacle(loading: MemoryLoading) -> None:
-    """If a new schema makes it necessary to rewrite old files, the reload rewrites them first. A
-    damaged file of the reloaded hour cannot be rewritten, but the reload replaces it anyway."""
+    """If a new schema makes it necessary to rewrite old files, the reload does this first. It does
+    not fail if a damaged file of the reloaded hour cannot be rewritten, because it replaces this
+    file anyway."""
     (path,) = paths(loading, 1)
     loading.store.put(path, bytes(10))
     loading.versions.append(CHOICE)

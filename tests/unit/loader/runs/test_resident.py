@@ -72,8 +72,8 @@ def fails(error: Exception) -> Callable[[], Report]:
 
 
 def test_runs_begin_at_equal_distances(textfile: Path) -> None:
-    """The time from the beginning of a run to the beginning of the next run is `--every`. If a run
-    takes longer than this time, the next run begins at once."""
+    """The option `--every` gives the time from the beginning of one run to the beginning of the
+    next. If a run takes longer than this time, the next run begins at once."""
 
     def takes(seconds: float) -> Callable[[], Report]:
         def run() -> Report:
@@ -88,7 +88,7 @@ def test_runs_begin_at_equal_distances(textfile: Path) -> None:
 
 
 def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
-    """If a run fails, or one of its topics fails, the loader's health reports this until a run
+    """If a run fails, or one of its topics fails, the loader's `/health` reports this until a run
     succeeds. The next run begins at its usual time."""
     broken = Report([TopicOutcome("logs", problems=[Unreachable("the registry is away")])])
     resident = Resident(textfile, fails(Unreachable("nobody answers")), lambda: broken, Report)

@@ -81,7 +81,8 @@ def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:
 
 
 def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
-    """A load compacts at most `max.offsets.per.load` rows, but at least one group of files."""
+    """One load of a compaction combines files with at most `max.offsets.per.load` rows, but at
+    least one group of files."""
     size = max(file.length for file in loading.manifest(1).files)
     done = loading.compact(max_offsets_per_load=1, compact_target_bytes=int(size * 2.5))
     assert (len(done.loads), done.files_before, done.files_after) == (1, 2, 1)
@@ -244,8 +245,8 @@ def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
 
 
 def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: MemoryLoading) -> None:
-    """If a compaction combines files of an older schema, the manifest says that the combined file
-    has this older schema. So the next load rewrites the file."""
+    """If a compaction combines files of an older schema, the manifest says that the new file has
+    this older schema. So the next load gives the file the columns of the newest schema."""
     loading.versions.append(CHOICE)
     paths = [file.path for at in (1, 2) for file in loading.manifest(at).files[:1]]
     whole = {path: loading.store.read(path) or b"" for path in paths}

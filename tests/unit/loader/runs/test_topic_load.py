@@ -126,7 +126,7 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """If a load cannot begin its tasks, it reports the reason, and deletes its staging
+    """If a load fails before its tasks begin, it reports the reason, and deletes its staging
     directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
@@ -274,8 +274,9 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
-    """If the last batch before the load cannot be compared, nothing of the partition is loaded, and
-    not even a listed gap at its position is skipped. The next load begins at the same offset."""
+    """If the last batch before the load cannot be compared with the log, nothing of the partition
+    is loaded. A listed gap at the beginning of the load is not skipped, either. The next load
+    begins at the same offset."""
     below = BatchMark(0, 99, 1, 0)  # the previous load loaded a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
@@ -385,8 +386,8 @@ def test_a_load_says_whose_its_staging_directory_is() -> None:
 
 
 def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
-    """An output refuses records of another topic, and it refuses a load with another bucket
-    size."""
+    """The loader refuses to load another topic of the same name into an output, and to load with
+    another bucket size than before."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()

@@ -55,8 +55,8 @@ def test_marks_of_earlier_loads_count() -> None:
 
 
 def test_marks_that_do_not_move_are_not_written() -> None:
-    """A load that read only repeated records changes no mark (position up to which a file's lines
-    have been loaded)."""
+    """A load that read only repeated records writes no mark (position up to which a file's lines
+    have been loaded), because it changes none."""
     records = lines(3)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 99}}, runner(records))
     assert result.moved == {}
@@ -114,8 +114,8 @@ def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -
 
 
 def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
-    """If nothing of a partition can be read, the partition's result has no last batch. The other
-    partitions are loaded."""
+    """If nothing of a partition can be read, the partition's result contains no last batch. The
+    other partitions are loaded."""
     run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
     unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
     assert (unread.end, unread.below, read.end) == (0, None, 2)

@@ -95,7 +95,7 @@ def test_marks_that_are_given_make_repeats() -> None:
 
 def test_a_straddle_is_rejected_and_counts_once() -> None:
     """A mark is the position up to which the lines of a log file have been loaded. A record that
-    begins below its file's mark and ends above it is rejected and counted once."""
+    begins below its file's mark and ends above it is rejected, and counted as one record."""
     store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
     (reject,) = rows_of(store, result, "rejects")
@@ -272,8 +272,8 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice whose offsets all lie in a listed gap has no batches, and counts as completely
-    read."""
+    """A slice whose offsets all lie in a listed gap counts as completely read, although it has no
+    batches."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -330,8 +330,7 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """If batches and listed gaps cover a slice's whole range, damage after the range does not
-    shorten it. Damage ends only the range in which it lies."""
+    """Damage after the end of a slice does not shorten the slice's range."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -380,8 +379,8 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
-    """A damaged header, an expired offset or a silent broker ends the range of its own partition,
-    and an error message says why. The records before the end of the range are loaded."""
+    """If a batch header is damaged, an offset has expired, or the broker is silent, the range of
+    the slice ends, and an error message says why. The records before this are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))
@@ -567,7 +566,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
     records = [
         *lines(3, time_ms=START_MS + HOUR_MS),
         Record(first=0),  # a repeat
-        Record(first=25, length=10),  # a straddle
+        Record(first=25, length=10),  # begins below its file's mark and ends above it
         Record(first=40),
         Record(first=50, value=b"no schema id"),
         Record(first=60, time_ms=-1),

@@ -66,8 +66,8 @@ def test_the_offsets_of_all_slices_decide(
 
 
 def test_the_rows_of_rewritten_files_decide() -> None:
-    """Whether files are rewritten in the loader's own process or on Spark depends on the number of
-    their rows."""
+    """The number of rows in the files to rewrite decides whether they are rewritten in the loader's
+    own process or on Spark."""
     runner = Places(10)
     for rows in (10, 11):
         runner.run_work([lambda _attempt: None], told, rows)

@@ -46,8 +46,8 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
 
 def test_the_last_progress_is_the_whole() -> None:
-    """When all tasks have ended, the progress is shown as complete, even if the runner last asked
-    Spark for the progress before the end."""
+    """When all tasks have ended, the runner shows the progress as complete, even if it last asked
+    Spark before the end."""
     runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
     tracker = SimpleNamespace(getActiveStageIds=list)
     runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
@@ -139,8 +139,8 @@ def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying)
 def test_spark_that_has_no_room_yet_can_be_interrupted(
     monkeypatch: pytest.MonkeyPatch, spark: Dying
 ) -> None:
-    """As long as a cluster has no room for an executor, a run waits. If a shutdown is requested
-    during this wait, the run ends."""
+    """A run waits as long as the Spark cluster has no room for an executor. If a shutdown is
+    requested meanwhile, the run ends."""
     waits = Event()
 
     def warm() -> None:

@@ -55,8 +55,9 @@ def hour(number: int, agent: int = 7, minute: int = 0) -> BucketKey:
 
 
 def test_a_bucket_has_the_number_of_its_last_delta() -> None:
-    """The table has a number for each bucket of each agent: the number of the last load that
-    counted the bucket. Hours before 1970 are handled like other hours."""
+    """For each bucket of each agent, the table has the number of the last load that counted the
+    bucket. (In this test a delta has the number of its load.) Hours before 1970 are handled like
+    other hours."""
     output = Output()
     assert output.load(hour(5), hour(5, 8), hour(5, 7, 1), hour(-3)) == {}
     assert output.load(hour(5), hour(6)) == {hour(5): 1}
@@ -94,7 +95,7 @@ def test_spans_name_the_load_that_wrote_them() -> None:
     for number in range(60):
         output.load(hour(number))
         assert any(path.endswith(f"-{number + 1:020}.parquet") for path in output.side[BUCKETS])
-    assert len(output.side[BUCKETS]) < 30  # older hours were joined in spans
+    assert len(output.side[BUCKETS]) < 30  # the spans of older hours were joined
 
 
 @promise("5 buckets")

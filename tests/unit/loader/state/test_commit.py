@@ -76,7 +76,7 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
     """A file whose length differs from the length in the manifest is never moved or deleted. Even
-    at the final path of a committed file, it does not count as the committed file."""
+    if it is at the final path of a committed file, it does not count as this file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -136,9 +136,9 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """At its start, a loader checks only the newest load and the staged files, so the start takes
-    the same time however many loads there are. Deleted files of older loads are found by the
-    audit's recount."""
+    """At its start, a loader checks only the newest load and the staged files. So the start takes
+    the same time however many loads there are. If files of older loads are deleted, only the
+    audit's recount notices it."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):

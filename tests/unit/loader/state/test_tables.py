@@ -1,6 +1,6 @@
-"""Tables contain the loader's state of a topic. They are stored in side files, separate from the
-files of rows. The side files that a manifest lists together contain the state after the manifest's
-load."""
+"""The loader's state of a topic (such as marks and names of log files) is in tables. They are
+stored in side files, separate from the files of rows. The side files that a manifest lists together
+contain the state after the manifest's load."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_without_a_manifest_there_is_no_state() -> None:
 
 
 def test_ids_up_to_the_largest_survive() -> None:
-    """Agent and file ids may be any numbers below 2^63."""
+    """The tables can store all agent and file ids up to the largest, 2^63 - 1."""
     store = MemoryStore()
     key = ((1 << 63) - 1, (1 << 63) - 1)
     newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}))
