@@ -1,4 +1,5 @@
-"""Limits on the counts in a datum, so that a small datum cannot cause a large allocation.
+"""Limits the number of items that a datum may claim to have, so that a small datum cannot cause a
+large allocation.
 
 Items of arrays and maps usually take bytes in the datum, so the length of the datum limits the
 number of items. Two kinds of items need a further limit. First, items may take no bytes at all
@@ -75,7 +76,7 @@ def text_fault(avro: AvroType) -> str | None:
         for each in named_types(avro).values():
             if _named_bytes(each, known) > CLAIM_MAX * max(least_bytes(each), 1):
                 return f"{each.kind} {each.name} takes up to {CLAIM_MAX} times its bytes and more"
-    except RecursionError:  # a long chain of references
+    except RecursionError:  # records that refer to each other in a long chain
         return "it is nested too deeply"
     return None
 

@@ -1,5 +1,5 @@
 """Checks a schema against earlier schemas, by the rules of Avro's schema resolution and Confluent's
-levels.
+compatibility levels.
 
 The check walks through the reader's and the writer's schema together. A reader can read what a
 writer wrote if each type of the reader's schema fits the corresponding type of the writer's schema
@@ -149,8 +149,8 @@ _PROMOTIONS: Final = {
 def check(
     new: AvroType, earlier: Sequence[tuple[int, AvroType]], level: Level
 ) -> tuple[int, list[Incompatibility]] | None:
-    """Returns the newest earlier version with which `new` is not compatible, and the reasons.
-    Returns None if `new` is compatible.
+    """Returns the newest of the earlier versions with which `new` is not compatible, and the
+    reasons. Returns None if `new` is compatible.
 
     `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` if the schemas are
     nested too deeply or have too many types to be compared.

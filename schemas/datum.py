@@ -42,8 +42,8 @@ schema."""
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """Returns the schema in fastavro's form, with full names, and without logical types and
-    properties. It has default values only if `defaults` is true.
+    """Returns the schema in the form that fastavro needs, with full names, and without logical
+    types and properties. It has default values only if `defaults` is true.
 
     With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
     The number in the tag is the index of the value's type in the union, without counting null. The
@@ -76,8 +76,8 @@ def read_checked(plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a key of `value`
-    is unknown, or if a key without a default is missing.
+    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a record in
+    `value` has an unknown key, or lacks the key of a field that has no default.
 
     Raises one of `MALFORMED`.
     """
@@ -96,7 +96,8 @@ def malformed_reason(error: BaseException) -> str:
 
 
 class _Plain:
-    """Converts one schema to fastavro's form, and remembers the names that are declared so far."""
+    """Converts one schema to the form that fastavro needs, and remembers the named types that are
+    declared so far."""
 
     def __init__(self, defaults: bool, tagged: bool) -> None:
         self._defaults = defaults

@@ -57,8 +57,9 @@ class Change(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `old` describes the place in the old schema, and `new` describes the place in
-    the new schema. If a schema has nothing at the place, its description is None."""
+    """One difference, at one place of the schemas (such as `order.lines[].price`). `old` and `new`
+    describe what the old and the new schema have there. A description is None if the schema has
+    nothing there."""
 
     change: Change
     place: str
@@ -206,7 +207,7 @@ def _former(old: Record, new: Record) -> dict[str, Field]:
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:
-    """Returns the smallest set of names that must move to turn the order `before` into the order
+    """Returns the smallest set of names that must move so that the order `before` becomes the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
     ends: list[int] = []  # ends[n]: of all rising sequences of n + 1 ranks, the lowest last rank

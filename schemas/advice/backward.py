@@ -1,5 +1,5 @@
-"""Proposes edits of a new schema that cannot read datums of the old schema. After the edits it
-should be able to read them."""
+"""Proposes edits of a new schema that cannot read datums of the old schema. The edits try to make
+these datums readable."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """Returns the name of the old field that no new field reads and that `field` can read. Returns
-    None if there is no old field of this kind, or if there are several."""
+    """Returns the name of the old field that no field of the new schema reads, and whose values
+    `field` could read. Returns None if there is no such old field, or if there are several."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

@@ -1,5 +1,5 @@
-"""Proposes edits of a new schema whose datums the old schema cannot read. After the edits it should
-be able to read them."""
+"""Proposes edits of a new schema whose datums the old schema cannot read. The edits try to make
+these datums readable with the old schema."""
 
 from __future__ import annotations
 

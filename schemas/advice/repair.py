@@ -36,8 +36,8 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """Returns a schema that is similar to `new`, and compatible with `earlier` at this level.
-    Returns None if it finds no schema of this kind."""
+    """Returns a schema that is similar to `new`, and compatible with the versions `earlier` at this
+    compatibility level. Returns None if it finds no such schema."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 

@@ -150,7 +150,7 @@ class DefaultCheck:
                 fault = self._fault(each.type, value[each.name])
                 if fault:
                     return fault
-            elif not each.has_default:  # a field's own default is checked at its declaration
+            elif not each.has_default:  # the field's default is checked where it is declared
                 return f"field {each.name} is missing in {shown(value)}"
         return None
 

@@ -52,7 +52,7 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """A record. `is_error`: whether the schema declares it as an `error` (a type of Avro's
+    """The type record. `is_error`: whether the schema declares it as an `error` (a type of Avro's
     protocols). Apart from this keyword, an error is the same as a record.
 
     `is_complete` is false only while the parser reads the record's fields.
@@ -70,8 +70,8 @@ class Record:
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum. `default` is the symbol that a reader uses instead of a symbol that the reader's
-    enum lacks."""
+    """The type enum: one of several symbols. `default` is the symbol that a reader uses instead of
+    a symbol that the reader's enum lacks."""
 
     name: str
     symbols: tuple[str, ...]
@@ -84,7 +84,7 @@ class Enum:
 
 @dataclass(slots=True, eq=False)
 class Fixed:
-    """A value of exactly `size` bytes."""
+    """The type fixed: a value of exactly `size` bytes."""
 
     name: str
     size: int
@@ -96,7 +96,7 @@ class Fixed:
 
 @dataclass(slots=True, eq=False)
 class Array:
-    """Any number of items of one type."""
+    """The type array: any number of items of one type."""
 
     items: AvroType
     properties: Mapping[str, Any]
@@ -105,7 +105,7 @@ class Array:
 
 @dataclass(slots=True, eq=False)
 class Map:
-    """Any number of values. Each value has a key, which is a string."""
+    """The type map: any number of values of one type, each with a key, which is a string."""
 
     values: AvroType
     properties: Mapping[str, Any]
@@ -114,7 +114,8 @@ class Map:
 
 @dataclass(slots=True, eq=False)
 class Union:
-    """One of several branches. No branch is itself a union."""
+    """The type union: a value of one of several types, the branches. No branch is itself a
+    union."""
 
     branches: tuple[AvroType, ...]
     kind: str = "union"

@@ -93,7 +93,7 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 class _Parser:
-    """Parses one schema, and remembers the names that the schema has declared so far."""
+    """Parses one schema, and remembers the named types that the schema has declared so far."""
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
@@ -258,8 +258,8 @@ def _properties(
 
 
 def _check_nesting(value: Any, path: str) -> None:
-    """Refuses values that are nested too deeply. This function does not recurse, because it
-    protects the functions that recurse."""
+    """Raises `SchemaInvalid` if a default or property is nested too deeply. This function does not
+    recurse itself, because it protects the recursive functions that are called later."""
     level = [value]
     for _ in range(VALUE_NESTING_MAX):
         level = [inside for each in level for inside in _inside(each)]

@@ -61,8 +61,8 @@ class RegistryClient:
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
-        """Returns the id of `schema` under `subject`. If the subject does not have this schema,
-        registers it first."""
+        """Returns the id of `schema`. If no version of the subject has this schema, registers it
+        first."""
         body = submission(schema, references)
         return self._once(
             ("register", subject, schema, tuple(references)),
@@ -103,8 +103,8 @@ class RegistryClient:
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """Returns the version of the subject that has exactly this schema; None if there is
-        none."""
+        """Returns the version of the subject that has exactly this schema, or None if no version
+        has it."""
         body = submission(schema, references)
         try:
             return self._requests.json("POST", f"/subjects/{quoted(subject)}", registered, body)

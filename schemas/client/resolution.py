@@ -13,8 +13,8 @@ from skidway.schemas.client.answers import Reference, Registered
 KEPT_MAX: Final = 1000
 """A resolver caches at most this many referenced versions."""
 CHAIN_MAX: Final = 100
-"""A chain of references may have at most this many schemas. (A referenced schema may reference
-other schemas.) Chains in real registries are shorter."""
+"""A chain of references (a schema references a second one, which references a third one, and so on)
+may have at most this many schemas. Chains in real registries are shorter."""
 
 
 class Versions(Protocol):

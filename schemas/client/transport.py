@@ -1,4 +1,4 @@
-"""Sends one request over HTTP, and repeats it if it fails."""
+"""Sends requests over HTTP, and repeats a request that fails."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """No URL of the registry has answered in time."""
+    """Raised if no URL of the registry has answered in time."""
 
 
 class RegistryRefused(SkidwayError):
-    """The registry refused a request. The error message is the registry's own sentence.
+    """Raised if the registry refused a request. The error message is the registry's own sentence.
     `error_code` is the registry's error code, or 0 if its answer has no error code."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:

@@ -75,7 +75,8 @@ DECIMAL256_DIGITS: Final = 76
 
 
 class SchemaUnsupported(SkidwayError):
-    """A valid Avro schema that cannot become columns. The message contains the field's name."""
+    """Raised for a valid Avro schema that cannot become columns. The message contains the name of
+    the field that is the reason."""
 
 
 _PRIMITIVES: Final[dict[str, pa.DataType]] = {
@@ -102,7 +103,7 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 
 
 def arrow_schema(avro: AvroType) -> pa.Schema:
-    """Returns the columns of a schema. Raises `SchemaUnsupported`."""
+    """Returns the Arrow schema of the columns for an Avro schema. Raises `SchemaUnsupported`."""
     record = as_record(avro)
     if not record.fields:
         raise SchemaUnsupported(f"Record {record.name} has no fields: no columns.")
@@ -112,7 +113,7 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """Returns the type of a column of `avro`, without its null branch. Raises
+    """Returns the Arrow type of a column for values of `avro`, whose null branch is ignored. Raises
     `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
@@ -130,11 +131,11 @@ def record_of(fields: list[tuple[str, AvroType]]) -> Record:
     """Returns a record with these fields. It is used for values that are no records, but are
     encoded like the fields of a record."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
-    return Record("-", made, None, (), {})  # the name cannot be that of a record in a schema
+    return Record("-", made, None, (), {})  # no record in a schema can have this name
 
 
 def branches_of(union: Union) -> list[int]:
-    """Returns the indexes of a union's branches that are not null."""
+    """Returns the indexes of all branches of a union except the branch null."""
     return [at for at, branch in enumerate(union.branches) if branch.kind != "null"]
 
 
@@ -181,7 +182,7 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
 
 @cache
 def column_bytes(arrow: pa.DataType) -> int:
-    """Returns how many bytes each value takes in a column, even if the value is null."""
+    """Returns how many bytes every value, even a null, takes in a column of this type."""
     if pa.types.is_struct(arrow):
         return sum(column_bytes(each.type) for each in arrow) + 1
     if pa.types.is_null(arrow):

@@ -45,7 +45,7 @@ class EncodeRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The rows of a chunk of datums, and the refused datums.
+    """The result of decoding several datums: the rows, and the refused datums.
 
     `good` says for each datum whether it was decoded. `batch` has one row for each decoded datum,
     in order. `refused` has (index, reason) for each datum that was not decoded, in order.

@@ -44,7 +44,8 @@ _SQUEEZES: Final = tuple(
 
 
 class Chunk:
-    """The bytes of all datums that are decoded together. Cursors have positions in these bytes."""
+    """The bytes of all datums that are decoded together. The positions of cursors are positions in
+    these bytes."""
 
     def __init__(self, datums: pa.BinaryArray) -> None:
         offsets = np.frombuffer(datums.buffers()[1], np.int32)[
@@ -72,7 +73,8 @@ class Chunk:
 
     @cached_property
     def last_bytes(self) -> Ints:
-        """Returns the positions of all bytes that could be the last byte of a varint."""
+        """Returns the positions of all bytes whose highest bit is zero, which is the case for the
+        last byte of every varint."""
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
@@ -128,7 +130,7 @@ class Cursor:
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:
-        """Reads one byte of each datum."""
+        """Returns the next byte of each datum, and moves the positions behind it."""
         found: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         return found
@@ -142,8 +144,8 @@ class Cursor:
         return found
 
     def word(self, size: int) -> Words:
-        """Returns the next eight bytes of each datum. Moves the positions forward by `size`
-        bytes."""
+        """Returns the next eight bytes of each datum as a number. Moves the positions forward by
+        only `size` bytes."""
         words = self.chunk.words
         found: Words = words[np.minimum(self.at, len(words) - 1)]
         self.at += size

@@ -20,8 +20,8 @@ Schema = str | dict[str, Any] | list[Any]
 
 
 class DatumReader:
-    """Decodes datums for one pair of schemas. Keeps no state between calls. Several threads may use
-    one `DatumReader`.
+    """Decodes datums of one writer's schema into columns of one reader's schema. Keeps no state
+    between calls. Several threads may use one `DatumReader`.
 
     Raises `SchemaInvalid` for an invalid schema, `SchemaUnsupported` for a schema that cannot
     become columns, and `Unresolvable` if the reader's schema cannot read the writer's.

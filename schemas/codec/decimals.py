@@ -44,8 +44,9 @@ def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
 
 
 def _resized(big_endian: Bytes, size: int) -> Bytes:
-    """Returns the lowest `size` bytes of each decimal. No digits are lost, because `decimal_type`
-    has checked that the precision fits the size of the fixed."""
+    """Returns each decimal in `size` bytes: drops the highest bytes, or adds bytes with the sign.
+    No digits are lost, because `decimal_type` has checked that the precision fits the size of the
+    fixed type."""
     width = big_endian.shape[1]
     if size <= width:
         return big_endian[:, width - size :]

@@ -44,8 +44,8 @@ class NotProven(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WireColumn:
-    """One column in the form that pyruhvro encodes. `path` has the index of the field at each level
-    of nested records."""
+    """One column in the form that pyruhvro encodes. `path` leads to the column's field: it has the
+    index of a field for each level of nested records."""
 
     path: tuple[int, ...]
     kind: str

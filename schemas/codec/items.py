@@ -29,8 +29,8 @@ from skidway.schemas.codec.cursor import Cursor, Ints, Mask
 from skidway.schemas.codec.text_columns import text_skipper
 
 ROWS_MIN: Final = 32
-"""If fewer rows than this number have items left, reading their datums one by one takes less time
-than one more round."""
+"""If fewer rows than this number have items left, it takes less time to decode their datums one by
+one than to make one more round."""
 EMPTY_ITEMS_FEW: Final = 32
 """This module reads only blocks with at most this many items that take no bytes. If a block has
 more of these items, the block's datum is decoded alone."""
@@ -78,8 +78,8 @@ def locator(
 
 
 Blocks = list[tuple[Ints, Ints, Ints]]
-"""For each round of blocks: the rows that have a block, the number of items in each block, and
-where the items begin."""
+"""For each round (the first blocks of all rows, then the second blocks, and so on): the rows that
+have a block, the number of items in each block, and where the items begin."""
 
 
 class _Blocks:
@@ -109,7 +109,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # must come before memory is allocated for items
+                part.fail(counts > 1)  # must happen before memory is allocated for the items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -136,8 +136,9 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Returns a mask of the rows that claim to have more items than their bytes allow. The mask
-        also includes rows with a count of -2**63, which stays negative when it is negated."""
+        """Returns a mask that is true for the rows with a count of items for which they do not have
+        enough bytes. The mask also includes rows with a count of -2**63, which stays negative when
+        it is negated."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
@@ -158,9 +159,8 @@ def _in_order(found: Blocks) -> tuple[Ints, Ints]:
 
 
 def _finder(avro: AvroType, is_map: bool) -> Finder:
-    """Returns a function that returns where each item begins, row after row. The arguments of that
-    function are a cursor, which must be at the first item of each row, and the number of items of
-    each row."""
+    """Returns a function that finds where each item begins, row after row. The function gets a
+    cursor, which must be at the first item of each row, and the number of items of each row."""
     if is_map:
         value = _skipper(avro)
 

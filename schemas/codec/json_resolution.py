@@ -52,8 +52,8 @@ from skidway.schemas.codec.writing import joined, writer_of
 from skidway.schemas.datum import malformed_reason
 
 Convert = Callable[[Any], Any]
-"""Turns a JSON value of the writer's type into a JSON value of the reader's type. Raises
-`Unfit`."""
+"""A function that turns a JSON value of the writer's type into a JSON value of the reader's type.
+It raises `Unfit`."""
 
 
 class Unfit(ValueError):
@@ -65,7 +65,7 @@ def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
     the two columns consists of JSON texts. Raises `Unresolvable`."""
     try:
         convert = Resolver().of(writer, reader, path)
-    except RecursionError:  # a long chain of references
+    except RecursionError:  # records that refer to each other in a long chain
         raise Unresolvable(f"Field {path} is nested too deeply.") from None
     values, column = _values_of(writer), _column_of(reader)
 

@@ -75,7 +75,7 @@ class JsonText:
         self._avro = avro
         try:
             self._plain = plain_schema(avro, tagged=True)
-        except RecursionError:  # a long chain of references
+        except RecursionError:  # records that refer to each other in a long chain
             raise SchemaUnsupported("A type that contains itself is nested too deeply.") from None
 
     def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:
@@ -186,9 +186,9 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 
 def _tagged(avro: AvroType, value: Any) -> Any:
-    """Adds tags to a default: each value of a union of several types gets the tag of its type (see
-    `plain_schema`). The type is the first branch that the default fits, as the specification
-    demands."""
+    """Returns a default with tags: each value of a union of several types gets a tag that says
+    which type it has (see `plain_schema`). This is the first branch that the value fits, as the
+    specification demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)
     if isinstance(avro, Union):

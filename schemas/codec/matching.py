@@ -1,6 +1,6 @@
 """Implements the rules of Avro's schema resolution about the names of records, enums and fixed
-types, and about the conversion between primitive or fixed types. `resolution` (whole columns) and
-`json_resolution` (single values) both use these rules."""
+types, and about the conversion between primitive or fixed types. The modules `resolution` (whole
+columns) and `json_resolution` (single values) both use these rules."""
 
 from __future__ import annotations
 

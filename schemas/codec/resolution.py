@@ -16,15 +16,15 @@ module uses these rules:
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
   microseconds, and a decimal becomes the same value with another scale. If the conversion cannot
-  keep the exact value, the row does not fit the reader's schema. A conversion between other logical
-  types does not change the number in the datum.
+  keep the exact value, the row does not fit the reader's schema. In all other cases the number in
+  the datum is kept, and read as the reader's logical type.
 
-A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
-reader's column and the rows that do not fit. (Only unions have nulls, and the steps for unions
-handle the nulls.) If a field's type contains the field's record in one of the schemas,
-`json_resolution` resolves the field's values one by one. If two schemas cannot be resolved at all,
-the compilation raises `Unresolvable`. If some, but not all, branches of a writer's union cannot be
-resolved, the rows with these branches do not fit, as the specification demands.
+A pair of schemas is compiled once, into steps. A step is a function that gets a column without
+nulls, and returns the reader's column and the rows that do not fit. (Only unions have nulls, and
+the steps for unions handle these nulls.) If a field's type contains the field's record in one of
+the schemas, `json_resolution` resolves the field's values one by one. If two schemas cannot be
+resolved at all, the compilation raises `Unresolvable`. If some, but not all, branches of a writer's
+union cannot be resolved, the rows with these branches do not fit, as the specification demands.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 turns a column into fragments. Then this module joins the fragments.
 
 A fragment is a column that has some bytes for every row, for example a number, a text, or the items
-of a list. Arrow joins the fragments of all fields row by row; the result is the datums. To a
-writer, the items of lists and the fields of nested records are rows, too. The encoded items of one
-list are adjacent, so one slice of the items' bytes contains all items of a list. The fragment of a
-list column consists of these slices. The fragment of a column with nulls has an empty slice for
-each null.
+of a list. Arrow joins the fragments of all fields row by row; the result is the datums. A writer
+for the items of lists, or for the fields of nested records, treats these items or records as rows.
+The encoded items of one list are adjacent, so one slice of the items' bytes contains all items of a
+list. The fragment of a list column consists of these slices. The fragment of a column with nulls
+has an empty slice for each null.
 
 Writers need arrays that have exactly the schema's types, and that `conform` has accepted. These
 arrays have no null where the schema forbids null, no unknown symbol, and no map with the same key
@@ -38,7 +38,7 @@ from skidway.schemas.codec.cursor import Ints, Mask, Words
 from skidway.schemas.codec.text_columns import text_writer
 
 Fragment: TypeAlias = "pa.BinaryArray | pa.BinaryScalar"
-"""Some bytes for every row. A scalar means the same bytes for all rows."""
+"""Some bytes for every row. If it is a scalar, all rows have the same bytes."""
 Writer = Callable[[pa.Array], list[Fragment]]
 
 EMPTY: Final = pa.scalar(b"", pa.binary())
@@ -235,8 +235,8 @@ _END: Final = pa.scalar(b"\0", pa.binary())
 
 
 def _spread(part: pa.BinaryArray, mask: Mask) -> pa.BinaryArray:
-    """Returns an array with the values of `part` in the rows where `mask` is true, and no bytes in
-    the other rows."""
+    """Returns an array with the values of `part` in the rows where `mask` is true, and an empty
+    value in the other rows."""
     if len(part) == len(mask):
         return part
     places = np.zeros(len(mask) + 1, np.int64)

@@ -1,4 +1,5 @@
-"""Parses the arguments that several verbs share: a schema's file, its references, a version."""
+"""Adds and reads the arguments that several verbs share: a schema's file, its references, a
+version."""
 
 from __future__ import annotations
 

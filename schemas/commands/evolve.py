@@ -121,8 +121,8 @@ def _check_files(args: argparse.Namespace) -> int:
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
     """Calls `act` for each schema and prints the verdicts. If the registry becomes unreachable
-    midway, still prints the verdicts until then. Returns the exit status: 1 if a verdict is bad,
-    otherwise 0."""
+    before the last schema, still prints the verdicts on the schemas before. Returns the exit
+    status: 1 if a verdict is bad, otherwise 0."""
     found: list[Verdict] = []
     try:
         for each in asked:

@@ -50,8 +50,8 @@ def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> V
 
 
 def local_verdict(name: str, old: AvroType, new: AvroType, level: Level) -> Verdict:
-    """Returns the verdict on two local schemas. `name` is the name of the old schema's file. Raises
-    `SchemaInvalid`."""
+    """Returns the verdict on the schema `new` as the next version after `old`, without a registry.
+    `name` is the name of the old schema's file. Raises `SchemaInvalid`."""
     advice = advise(new, [(1, old)], level)
     return _verdict({"against": name}, name, [], advice, is_good=advice is None)
 

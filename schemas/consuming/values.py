@@ -34,7 +34,7 @@ class Registry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value. If the value was decoded, `schema_id` is set, and `decoded` is the result."""
+    """One value of a record. If it was decoded, `schema_id` is set, and `decoded` is the result."""
 
     raw: bytes | None
     schema_id: int | None = None
@@ -107,9 +107,10 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """Returns the value in a form that JSON can represent. Bytes that are UTF-8 become text, and
-    other bytes become base64. The name of a field with base64 ends with `_base64`, so that nobody
-    mistakes its value for text. Times become text as in RFC 3339, and decimals become text."""
+    """Returns a decoded value, converted so that JSON can represent it. Bytes that are UTF-8 become
+    text, and other bytes become base64. The name of a field with base64 ends with `_base64`, so
+    that nobody mistakes its value for text. Times become text as in RFC 3339, and decimals become
+    text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):

@@ -44,8 +44,8 @@ class Contents:
     other subjects use.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
-    highest id that was ever assigned, as far as the records show it. `passed_over`: for each kind
-    of record that this module ignores, the number of these records.
+    highest schema id that was ever assigned, as far as the records show it. `passed_over`: for each
+    kind of record that this module ignores, the number of these records.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)

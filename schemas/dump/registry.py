@@ -119,7 +119,8 @@ def _reset_mode(client: RegistryAdministration, subject: str) -> None:
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:
-    """Uses the id `highest_id` once, so that the registry assigns only higher ids afterwards."""
+    """Registers a version with the id `highest_id` and deletes it again, so that the registry
+    assigns only higher ids afterwards."""
     schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
     client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
     client.delete_subject(RESERVED_SUBJECT)
@@ -131,7 +132,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # READONLY_OVERRIDE is set for all subjects, and hides the subject's own mode
+        return  # the global mode READONLY_OVERRIDE hides the subject's own mode
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -134,8 +134,8 @@ def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
 
 
 def _is_elsewhere(subject: str | None) -> bool:
-    """Returns whether a subject is in another context than the default context. None stands for all
-    subjects of the registry."""
+    """Returns whether a subject is in another context than the default context. Returns False for
+    None, which stands for all subjects."""
     return subject is not None and subject.startswith(CONTEXT)
 
 

@@ -195,8 +195,8 @@ def _row(line: str, delimiter: str) -> list[str]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """Returns the values of each line. For a line that is not valid CSV, the result has an empty
-    list."""
+    """Returns a list of values for each line. The list is empty for a line that is not valid
+    CSV."""
     rows: list[list[str]] = []
     for line in lines:
         try:

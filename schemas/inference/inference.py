@@ -64,7 +64,8 @@ def infer(
     namespace: str | None = None,
     kind: Format | None = None,
 ) -> Inference:
-    """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record.
+    """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record
+    in the proposed schema.
 
     `kind`: the format of the lines. If `kind` is None, detects the format from the first lines.
     Raises `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.

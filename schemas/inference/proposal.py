@@ -1,5 +1,5 @@
 """Turns a shape (the merged types of a log's values) into an Avro schema. The schema accepts the
-lines that were read, and as little else as possible."""
+lines that were read, and as few other lines as possible."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 
 @dataclass(slots=True)
 class Budget:
-    """The number of shapes that one inference may still make."""
+    """Limits the number of shapes that one inference makes. `left` is how many it may still
+    make."""
 
     left: int = SHAPES_MAX
     refused: int = 0
