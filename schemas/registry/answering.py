@@ -31,8 +31,8 @@ class Registry(Protocol):
         the log, and then returns the answer of this decision. Raises a refusal if the request is
         not allowed.
 
-        Calls `ahead` first. It does slow work, for which other requests need not wait, because they
-        can still write to the log.
+        Before this, calls `ahead`, which does slow work. Meanwhile other requests can still write
+        to the log.
         """
 
 

@@ -1,6 +1,6 @@
 """Defines a stored schema with its id: its text, and the schemas that it references.
 
-A reference names a version of a subject, and means the schema that this version had when the
+A reference names a version of a subject, and refers to the schema that this version had when the
 reference was made. The reference contains the id of that schema. So a schema stays readable
 permanently, even if the versions that it references are deleted.
 """

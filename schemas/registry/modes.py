@@ -17,7 +17,7 @@ class Mode(Enum):
     """Clients import schemas from another registry, and say which ids and version numbers these
     have there."""
     FORWARD = "FORWARD"
-    """Has the same rules as IMPORT, but is meant for a registry into which another registry
+    """Has the same rules as IMPORT. It is meant for a registry into which another registry
     continuously copies its schemas."""
 
     @property

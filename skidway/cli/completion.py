@@ -60,7 +60,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def script(shell: str, nouns: list[EntryPoint]) -> str:
-    """Returns the script that the user's shell sources."""
+    """Returns the script that lets the shell complete the commands of these nouns."""
     words: dict[str, list[str]] = {"": [*sorted(point.name for point in nouns), *GLOBAL]}
     for point in sorted(nouns, key=lambda each: each.name):
         words.update(_words_of(point))

@@ -86,7 +86,8 @@ class Progress:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
-        """Shows the progress. The method is cheap enough to be called often."""
+        """Shows how much is done. Callers may call this method very often, because it takes little
+        time."""
         now = time.monotonic()
         shown_lately = self._last is not None and now - self._last < self._every_s
         if shown_lately and done < self._total:
@@ -95,7 +96,8 @@ class Progress:
         line = progress_line(self._what, done, self._total, note)
         if self._is_terminal:
             columns = shutil.get_terminal_size().columns
-            if len(line) >= columns:  # too long: drop the bar, because the note says more
+            # the line is too long: leave out the bar, because the note says more
+            if len(line) >= columns:
                 line = progress_line(self._what, done, self._total, note, has_bar=False)
             sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
         elif line != self._said:

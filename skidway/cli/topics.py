@@ -238,7 +238,7 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
-    """Returns the topics of these names. Raises KafkaError for the first topic that does not
+    """Returns the topics with these names. Raises KafkaError for the first topic that does not
     exist."""
     topics = client.metadata(names).topics
     for name in names:

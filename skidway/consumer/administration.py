@@ -1,5 +1,5 @@
-"""Administers consumer groups from outside: lists them, shows their progress, and resets their
-offsets.
+"""Administers consumer groups without being a member: lists them, shows their progress, and resets
+their offsets.
 
 Works on every group in Kafka 0.8's ZooKeeper layout, whichever program created the group.
 """
@@ -24,7 +24,7 @@ exist, members that start during the reset cannot claim the partitions."""
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
     """A group. `members` is the number of members that are active now. `topics` are the topics to
-    which the group subscribes or has subscribed.
+    which the group subscribes, or which it has read.
 
     The consumers that are registered in ZooKeeper are members, and so are the members that joined
     the group through Kafka's group protocol.
@@ -50,8 +50,8 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """The number of offsets between the committed offset and the log end; None if one of the
-        two is unknown."""
+        """Returns the number of offsets between the committed offset and the log end, or None if
+        one of the two is unknown."""
         if self.committed_offset is None or self.log_end_offset is None:
             return None
         return max(self.log_end_offset - self.committed_offset, 0)

@@ -44,7 +44,7 @@ class Chunk:
     __slots__ = ("_batch", "end", "reading")
 
     def __init__(self, reading: Reading, raw: memoryview) -> None:
-        """Raises CorruptBatch if the batch is damaged."""
+        """`raw` is the batch as bytes. Raises CorruptBatch if the batch is damaged."""
         self._batch: DecodedRecords = decode(raw)
         self.reading = reading
         self.end = max(read_header(raw).last_offset + 1, reading.handed)

@@ -78,9 +78,9 @@ class Consumer:
         """Returns new streams, which share the partitions of this member. Iterate over each stream
         on its own thread.
 
-        A partition is read by one stream of one member at a time. Call this method at most once per
-        consumer. The consumer must have been created without topics. Source: the 2011 Kafka paper,
-        section 3.2.
+        A partition is read by one stream of one member at a time. Call this method at most once for
+        a consumer, and only if the consumer was created without topics. Source: the 2011 Kafka
+        paper, section 3.2.
         """
         if self._streams:
             raise UsageError("a consumer can make its streams only once")

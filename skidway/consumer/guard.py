@@ -33,7 +33,8 @@ class Guard:
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
         # Maps the token of each transaction without an answer to the intended change. Has only the
-        # transactions that expect the node's present version.
+        # transactions that expect the present version of the registration node, because the others
+        # can no longer happen.
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 

@@ -36,8 +36,8 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Makes the slow comparison. The caller calls this method before it acquires the log's
-        lock, for which other writers wait. A later call of `messages` uses the result."""
+        """Makes the slow comparison in advance. The caller calls this method before it acquires the
+        store's lock, for which other writers wait. A later call of `messages` uses the result."""
         # `messages` raises the refusal again during the decision
         with contextlib.suppress(Refusal):
             self.messages(schema)
@@ -75,7 +75,7 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
     """Returns the comparison with the given version. If the version or the whole subject is
-    unknown, raises the `NotFound` of an unknown version."""
+    unknown, raises the same `NotFound`: that the version does not exist."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -135,7 +135,8 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # `version` is deleted, but referenced
+    # `version` is deleted, but another schema references it
+    if state.referenced_by(subject, version):
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)

@@ -20,14 +20,14 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""If a reference in a request has this number as its version, the reference means the latest
-version. The registry stores the latest version's own number instead."""
+"""If a reference in a request has this number as its version, it is a reference to the latest
+version. The registry stores the number of that version instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reference in the form in which the client wrote it. If `version` is None, the reference
-    means the latest version."""
+    """A reference as the client sent it. If `version` is None, it is a reference to the latest
+    version."""
 
     name: str
     subject: str
@@ -115,8 +115,8 @@ def submitted(
     references: tuple[Reference, ...],
     needs: Iterable[Kept],
 ) -> Submitted:
-    """Parses the schema that a client sent. If the schema is invalid, raises the refusal with code
-    42201."""
+    """Returns the schema that a client sent, parsed. If the schema is invalid, raises the refusal
+    with code 42201."""
     try:
         # An imported schema (one with an id) may have invalid defaults, because programs already
         # use this schema.
