@@ -3,7 +3,7 @@ and when the newest record with each id was written.
 
 The 5 bytes before a key or a value say with which schema the key or value was written. A record of
 one of our agents also says which agent wrote it. So an id that is found here is in use. An id that
-is not found may be in use too, because a program that writes nothing leaves no trace in a topic.
+is not found may be in use, too, for example by a program that has written nothing lately.
 """
 
 from __future__ import annotations

@@ -96,9 +96,9 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes a connection if no whole head of a request has arrived on it within the time
-        limit. Does not close the connection while the registry is still answering a request, or
-        while the client is still reading the answer.
+        """Called when the time limit for a request's head is over. Closes the connection if the
+        whole head has not arrived. Does not close the connection while the registry is still
+        answering a request, or while the client is still reading the answer.
 
         The time limit begins again after each answer. The connection of a slow client stays open as
         long as the client continues to read.
@@ -165,8 +165,9 @@ def serve(
 
 
 def take_descriptors() -> None:
-    """Raises the limit on file descriptors as far as the machine allows. With the default limit,
-    `CONNECTIONS_MAX` connections would leave no descriptor for a new connection to ZooKeeper."""
+    """Increases the process's limit on open file descriptors as far as the machine allows. With the
+    default limit, `CONNECTIONS_MAX` connections would leave no descriptor for a new connection to
+    ZooKeeper."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

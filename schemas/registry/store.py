@@ -107,17 +107,17 @@ class Store:
 
     @property
     def entries(self) -> int:
-        """The number of the log's entries that were applied to the state."""
+        """Returns how many entries of the log were applied to the state."""
         return self._read
 
     @property
     def connected(self) -> bool:
-        """Whether the log is reachable, so that writes can be tried."""
+        """Returns whether ZooKeeper is connected, so that writes can be tried."""
         return self._entries.connected
 
     @property
     def failed(self) -> SkidwayError | None:
-        """The reason why the log cannot be followed any more; None if the log can be followed."""
+        """Returns the reason why the store can no longer follow the log, or None if it can."""
         return self._failed
 
     def start(self) -> None:
@@ -140,7 +140,7 @@ class Store:
         """Returns the result of `question`, which gets the state in memory. If `question` finds
         nothing there, reads newer entries of the log and calls `question` once more.
 
-        Another registry process may have written what the client asks for a moment ago. So while
+        A moment ago, another registry process may have written what the client asks for. So while
         ZooKeeper is unreachable, this registry cannot know that something does not exist, and
         answers 503 instead of 404. Raises refusals.
         """
@@ -220,7 +220,8 @@ class Store:
     @contextlib.contextmanager
     def _asking_the_log(self) -> Iterator[None]:
         """Waits a limited time for `_log_lock`, and holds the lock during the `with` block. Raises
-        the refusal with status 503 if the lock stays taken, or if the log cannot be read."""
+        the refusal with status 503 if another thread holds the lock for too long, or if the log
+        cannot be read."""
         self._refuse_if_away()
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
@@ -252,8 +253,8 @@ class Store:
 
     def _refuse_if_cut(self) -> None:
         """Raises `StateRefused` if the last entry that was read is gone or has changed, for example
-        because somebody restored an older backup. Later writes would then use the schema ids of the
-        lost entries again."""
+        because somebody restored an older backup. Otherwise later writes would use the schema ids
+        of the lost entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
         # our ZooKeeper server may lag behind the leader and lack the last entry

@@ -32,8 +32,8 @@ class ZookeeperLog:
 
     @property
     def connected(self) -> bool:
-        """Whether ZooKeeper is connected, according to the session state that kazoo reported
-        last."""
+        """Returns whether ZooKeeper is connected, according to the session state that kazoo
+        reported last."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:

@@ -53,14 +53,15 @@ def of_status(status: int) -> Response:
 
 
 async def on_http_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for a request whose path or method has no route."""
+    """Returns the answer to a request whose path or method has no route. Starlette calls this
+    function."""
     status = raised.status_code if isinstance(raised, HTTPException) else 500
     return _as_accepted(of_status(status), request)
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for Skidway's own errors. Returns a refusal as the answer. Logs
-    any other error, and answers with 500."""
+    """Returns the answer to a request that raised one of Skidway's own errors: the refusal, or
+    status 500 for any other error, which is also logged. Starlette calls this function."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -68,8 +69,8 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_unexpected(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for an unexpected exception. The exception is a bug in Skidway,
-    so the status is 500."""
+    """Returns the answer to a request that raised an unexpected exception. The exception is a bug
+    in Skidway, so the status is 500. Starlette calls this function."""
     _log.error("registry_request_failed", exc=raised)
     return _as_accepted(of_status(500), request)
 
