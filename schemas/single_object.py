@@ -169,8 +169,8 @@ def name_of(data: bytes) -> str | None:
 
 
 def is_known(fingerprint: bytes) -> bool:
-    """Returns whether messages with that fingerprint (8 bytes, as in `UnknownFingerprint`) can be
-    read."""
+    """Returns whether this version of the program can read messages with that fingerprint (8 bytes,
+    as in `UnknownFingerprint`)."""
     return shipped().is_known(fingerprint)
 
 

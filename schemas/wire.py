@@ -27,14 +27,14 @@ _EMPTY = pa.scalar(b"", pa.binary())
 
 
 def prefix(schema_id: int) -> bytes:
-    """Returns the 5 bytes before every datum written with that schema."""
+    """Returns the 5 bytes that stand before every datum of the schema with this id."""
     if not 0 <= schema_id <= SCHEMA_ID_MAX:
         raise ValueError(f"{schema_id} is no schema id")
     return struct.pack(">bI", MAGIC, schema_id)
 
 
 def add_prefix(schema_id: int, datums: pa.BinaryArray) -> pa.BinaryArray:
-    """Returns every datum with its prefix before it; a null stays null."""
+    """Returns every datum with the prefix of this schema id before it. A null stays null."""
     return pc.binary_join_element_wise(pa.scalar(prefix(schema_id), pa.binary()), datums, _EMPTY)
 
 

@@ -76,8 +76,8 @@ def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
 @common
 @given(batches(flat=True))
 def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """pyruhvro encodes the columns of a flat record. After encoding and decoding, the columns are
-    the same."""
+    """The codec encodes flat records (without arrays, maps and unions of several types) with
+    pyruhvro. After encoding and decoding, the columns are the same."""
     schema, batch = case
     codec = Codec(schema)
     assert codec.path == "pyruhvro"
@@ -283,8 +283,8 @@ def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: An
 
 
 def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
-    """If a required field is null, only its row is refused. The null is never written as an empty
-    string."""
+    """If a field that is not nullable is null, only its row is refused. The null is never written
+    as an empty string."""
     codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
     datums, refused = codec.encode_rows_checked(batch)
@@ -467,8 +467,8 @@ def test_a_missing_column_takes_its_default() -> None:
     ],
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
-    """If the columns do not fit the schema, the whole batch is refused with one error, and not each
-    row with its own error."""
+    """If the columns do not match the fields of the schema, the whole batch is refused with one
+    error, and not each row with its own error."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 
@@ -610,8 +610,8 @@ UNIONS_IN_UNIONS: list[Any] = [
 
 @pytest.mark.parametrize("avro", UNIONS_IN_UNIONS)
 def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
-    """A branch of a union may hold further unions at any depth, and each of these unions has its
-    own types."""
+    """A branch of a union (for example an array) may contain further unions, at any depth. Each
+    value is decoded with the types of its own union."""
     codec = Codec(avro)
     assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # the decoder tries every path
 

@@ -275,8 +275,7 @@ def counted(direction: str, path: str) -> float:
 
 
 def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch of datums with very many small items is decoded in parts, so that memory stays
-    bounded."""
+    """Datums with very many small items are decoded in parts, so that memory stays bounded."""
     codec = Codec(schema_of(array(array("long"))))
     datum = zigzag(20_000) + b"\0" * 20_001
     datums = pa.array([datum] * 40, pa.binary())
@@ -294,7 +293,7 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parts_of_a_batch_are_put_together_in_order() -> None:
-    """If a batch is decoded in parts, its rows and refusals keep their order and indices, even if
+    """If datums are decoded in parts, the rows and refusals keep their order and indices, even if
     one datum is larger than a part."""
     codec = Codec(schema_of(array("string")))
     long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"
@@ -333,8 +332,8 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """An array may have any number of items that take few bytes. They are read correctly, wherever
-    the array is in a row. A datum with too few or too many bytes for its items is refused."""
+    """An array of many equal short items (such as zeros or empty arrays) is decoded if the datum
+    has exactly the bytes of its items. A datum with too few or too many bytes is refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):

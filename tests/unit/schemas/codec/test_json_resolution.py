@@ -70,8 +70,8 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 @common
 @given(st.lists(nodes(), min_size=1, max_size=3), st.sampled_from(sorted(CHANGES)))
 def test_texts_are_resolved_as_the_library_resolves(values: list[Any], change: str) -> None:
-    """The JSON text in a column of a newer schema version has the value that Apache's Avro library
-    reads with this version, at every depth."""
+    """If a value is read with a newer schema version, its JSON text represents the value that
+    Apache's Avro library reads with this version, at every depth."""
     reader = changed(CHANGES[change])
     datums = [datum(NODE, value) for value in values]
     found = DatumReader(NODE, reader).decode(pa.array(datums, pa.binary()))
@@ -211,7 +211,7 @@ def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
 
 
 def test_a_deep_text_is_resolved_or_refused() -> None:
-    """A value with the largest allowed depth gets a JSON text in the reader's schema, with all its
+    """A value with the largest allowed depth is converted to the reader's schema with all its
     levels."""
     value: Any = None
     for at in range(257):
