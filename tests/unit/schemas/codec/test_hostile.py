@@ -332,8 +332,8 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """An array of many equal short items (such as zeros or empty arrays) is decoded if the datum
-    has exactly the bytes of its items. A datum with too few or too many bytes is refused."""
+    """An array may have empty arrays or maps as items, each of one byte, and others among them. All
+    are read correctly. A datum with too few or too many bytes for its items is refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):
