@@ -3,13 +3,13 @@ claim a partition.
 
 This module does no I/O. `next_step` returns the step to do now; the caller passes the outcomes of
 steps and the events of watches to the other methods. The module `share` carries out the steps, and
-keeps these rules:
+follows these rules:
 
 * A partition is read only between the call of `claimed` and the `Release` step.
 * In a `Release` step, the reader stops handing out the partition's records. Then one transaction
   commits the offset and removes the owner node.
-* After the call of `lost`, no record of the lost partitions is handed out, and their offsets are
-  neither committed nor are they released.
+* After the call of `lost`, no record of the lost partitions is handed out. The reader neither
+  commits their offsets nor releases the partitions.
 
 The members do not all act at once on every change (no herd effect). After a change, a reader waits
 a short time (with jitter) before it reads who is registered. A further change restarts the wait,
@@ -76,11 +76,12 @@ class Membership:
         self.assigned: frozenset[TopicPartition] = frozenset()
         self.owned: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
-        self._uncertain: set[TopicPartition] = set()  # claims whose answer was lost
+        self._uncertain: set[TopicPartition] = set()  # partitions of claims whose answer was lost
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns exactly the partitions of its newest assignment."""
+        """Returns whether the reader owns exactly the partitions that its newest assignment gives
+        it."""
         return self._reader is not None and self.owned == self.assigned and not self._leaving
 
     def registered(self, reader: str, now: float) -> None:
@@ -125,8 +126,8 @@ class Membership:
         readers wait for the released partitions."""
         if self._reader is None:
             return None
-        # A partition stays in `_leaving` until it is released, even if it is assigned to this
-        # reader again in the meantime.
+        # `_leaving` has the partitions to release. A partition stays there until it is released,
+        # even if it is assigned to this reader again in the meantime.
         self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
@@ -164,7 +165,8 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
+        """Notes that ZooKeeper gave no answer to a step, or an unclear answer. The step is repeated
+        after a wait.
 
         It is unknown whether the step has happened. Repeating it does no harm, because a step that
         is done twice has the same result as a step that is done once.

@@ -212,8 +212,8 @@ def test_as_little_is_edited_as_can_be() -> None:
 
 
 def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
-    """If the suggested edit keeps a field that the author removed, and an earlier version lacks
-    this field, the edit gives the field a default."""
+    """The suggested edit may keep a field that the author removed. If an even earlier version lacks
+    this field, the edit also gives the field a default."""
     versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
     advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
     assert advice is not None

@@ -482,8 +482,8 @@ def test_a_sentence_shows_little_of_a_large_value() -> None:
 
 @pytest.mark.parametrize("key", ["default", "mine"])
 def test_values_nested_too_deeply_are_refused(key: str) -> None:
-    """Values that are nested more than 100 levels deep are refused, because programs that read the
-    schema later may have a smaller stack."""
+    """Defaults and properties that are nested more than 100 levels deep are refused, because
+    programs that read the schema later may have a smaller stack."""
 
     def nested(levels: int) -> Any:
         value: Any = 0

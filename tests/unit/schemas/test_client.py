@@ -120,7 +120,7 @@ def test_a_schema_comes_with_what_it_references() -> None:
 
 
 def test_what_passes_is_tried_again_at_every_url() -> None:
-    """After a refused connection or a 503 the client tries the next URL."""
+    """If a URL refuses the connection or answers 503, the client tries the next URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503), (200, {"id": 1}))
     pauses: list[float] = []
     found = client(transport, "http://one:8081, http://two:8081/base", pauses)

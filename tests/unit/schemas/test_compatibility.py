@@ -103,9 +103,9 @@ def test_symbols_are_looked_up_once_each() -> None:
 
 
 def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
-    """Two nested types may be found compatible only under the assumption that the recursive types
-    around them are compatible. If these then turn out to be incompatible, the nested types are
-    compared again."""
+    """The check may find two nested types compatible only because it assumes that the recursive
+    types around them are compatible. If these then turn out to be incompatible, the check compares
+    the nested types again."""
 
     def a(bad: str, namespace: str, back: Any) -> Any:
         inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
@@ -218,8 +218,8 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """A schema is compatible with itself at every level. Only schemas in which a field's alias is
-    another field's name are an exception."""
+    """A schema is compatible with itself at every compatibility level. The only exception are
+    schemas in which a field has another field's name as an alias."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):

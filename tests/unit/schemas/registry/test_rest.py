@@ -92,8 +92,8 @@ def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
-    """A registration of an incompatible schema gets 409, with Confluent's message, which names the
-    field and its path in the schema."""
+    """A registration of an incompatible schema gets the status 409, with Confluent's message, which
+    names the field and its path in the schema."""
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
@@ -252,7 +252,8 @@ def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Reg
 
 
 def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
-    """A version's number is never reused while its subject has another version."""
+    """The number of a deleted version is never used again as long as its subject has another
+    version."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -424,7 +425,8 @@ def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
 
 @pytest.mark.parametrize("schema_id", ["0", "2", "x", "-1", "99999999999"])
 def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) -> None:
-    """A request for an id that does not exist gets 40403, even if the id is not a number."""
+    """A request for a schema id that does not exist gets the error code 40403, even if the id is
+    not a number."""
     registry.register("s", A)
     assert registry.refused("GET", f"/schemas/ids/{schema_id}") == (404, 40403)
 
@@ -487,8 +489,8 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """Reads are answered at once, even if the number of registrations that wait for ZooKeeper is
-    larger than the number of threads."""
+    """The registry answers reads at once, even if more registrations wait for ZooKeeper than the
+    registry has threads for them."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()

@@ -49,9 +49,9 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """A registry chooses an id and then writes a log entry with this id. If another registry writes
-    the next entry in between, that registry's schema keeps the id, and the first registry's schema
-    gets the id after it."""
+    """A registry chooses an id for a new schema and then writes a log entry with this id. If
+    another registry writes an entry with the same id first, its schema keeps the id. The first
+    registry reads this entry, and its schema gets the next id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -267,7 +267,7 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # 4 is the next id that `store` expects, too
+    assert register(other, "a", 8) == 4  # `store`, too, expects 4 as the next id
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 
@@ -299,7 +299,7 @@ steps = st.lists(
     st.tuples(
         st.integers(0, 2),  # registry
         st.sampled_from(["register", "delete", "purge", "restart"]),
-        st.integers(0, 4),  # schema, subject
+        st.integers(0, 4),  # numbers of a schema and a subject
         st.sampled_from(["", "", "", "before", "after", "twice"]),
     ),
     max_size=40,
