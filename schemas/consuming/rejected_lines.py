@@ -126,9 +126,9 @@ class RejectedLines:
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a rejected line in the form in which people and programs repair it: as `plain`
     returns it, without members that are null. If the record does not have the whole line, the
-    result has the member `is_cut`. If the line is not plain ASCII, the result also has the line's
-    bytes as `line_base64`, because the line may have another encoding than UTF-8. With these bytes,
-    `skidway agent replay` sees whether somebody has edited `line`."""
+    result has the member `is_cut`. If the line is not ASCII, or has NUL bytes, the result also has
+    the line's bytes as `line_base64`, because the line may have another encoding than UTF-8. With
+    these bytes, `skidway agent replay` sees whether somebody has edited `line`."""
     shown = {name: value for name, value in plain(dict(document)).items() if value is not None}
     line: bytes = document["line"]
     if not line.isascii() or b"\0" in line:

@@ -330,8 +330,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 def test_a_name_counts_before_an_alias() -> None:
     """The writer's schema may have two fields for one reader's field, one with the name and one
-    with the alias of the reader's field. The field with the name is read. fastavro reads the last
-    of these two fields."""
+    with the alias of the reader's field. The field with the name is read. fastavro, in contrast,
+    reads whichever of the two fields comes last."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])
@@ -356,8 +356,8 @@ def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, w
 
 
 def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
-    """Invalid datums are refused with their index and a reason. Rows with a null, a symbol or a
-    branch that the reader's schema does not have are refused in the same way. Good rows keep their
+    """Invalid datums are refused with their index and a reason. The same holds for datums with a
+    null, a symbol or a branch that the reader's schema does not have. Good rows keep their
     order."""
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     writer = record(field("n", ["null", "int"]), field("e", enum), field("u", ["int", "string"]))

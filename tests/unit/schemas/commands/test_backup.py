@@ -24,8 +24,8 @@ def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path
 def test_a_dump_never_replaces_what_is_no_file(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A dump to a pipe or device is written to it and never replaces it. If the device is full, the
-    command ends with exit status 2."""
+    """If FILE is a pipe or device, the dump is written to it and never replaces it. If the device
+    is full, the command ends with exit status 2."""
     registry.register("users", record(a=None))
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []

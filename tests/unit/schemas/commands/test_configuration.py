@@ -46,7 +46,8 @@ def test_what_makes_no_sense_is_status_2(run: Any) -> None:
 
 
 def test_import_where_schemas_are_needs_force(registry: Registry, run: Any) -> None:
-    """If the registry has schemas, setting the mode IMPORT needs --force, as over HTTP."""
+    """If the registry has schemas, it accepts the mode IMPORT only with --force (in the REST API,
+    force=true)."""
     registry.register("s", record(a=None))
     assert run("mode", "IMPORT").status == 1
     assert run("mode", "IMPORT", "--force").status == 0

@@ -1,4 +1,5 @@
-"""Tests which schemas pass `skidway schemas register` and `check`, and what the commands print."""
+"""Tests which schemas `skidway schemas register` and `check` accept, and what the commands
+print."""
 
 from __future__ import annotations
 
@@ -123,8 +124,8 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
 
 
 def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:
-    """With --against two files are compared at any compatibility level, and no registry is
-    needed."""
+    """With --against, `check` compares two files at the compatibility level that the user gives,
+    and needs no registry."""
     monkeypatch.setattr("skidway.schemas.commands.evolve.connect", None)
     monkeypatch.setattr("skidway.schemas.commands.compare.connect", None)
     done = run("check", "--against", "good.avsc", "broken.avsc")

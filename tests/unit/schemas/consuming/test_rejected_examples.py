@@ -24,7 +24,7 @@ TP = TopicPartition(TOPIC, 0)
 
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> RejectedTopic:
-    """An empty topic of rejected lines."""
+    """Returns an empty topic of rejected lines."""
     return RejectedTopic(TOPIC, monkeypatch)
 
 

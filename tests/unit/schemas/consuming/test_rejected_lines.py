@@ -53,17 +53,18 @@ def document(line: bytes = b"x", length: int = 2, **others: Any) -> dict[str, An
     ],
 )
 def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
-    """A line is chosen only if its time, its reason and its file fit the options. Lines with
-    exactly the time `until` are left out."""
+    """A line is exported only if its time of rejection, its reason and its file fit the options.
+    Lines with exactly the time `until` are left out."""
     assert wanted.takes(document(), 100) is takes
 
 
 def test_bytes_are_exported_whole() -> None:
-    """A line in UTF-8 is exported as text, and every other line as base64. Members that are null
-    are left out."""
+    """A line in UTF-8 is exported as text. A line that is not ASCII, or has NUL bytes, is also
+    exported as base64. Members that are null are left out."""
     assert repairable(document(b"caf\xc3\xa9", 6))["line"] == "café"
     assert "line_base64" not in repairable(document(b"cafe", 5))
-    for line in (b"caf\xc3\xa9", b"a\0b\0"):  # their source may use another encoding
+    # the log may have another encoding than UTF-8
+    for line in (b"caf\xc3\xa9", b"a\0b\0"):
         assert base64.b64decode(repairable(document(line, 6))["line_base64"]) == line
     found = repairable(document(b"caf\xe9", 5))
     assert "line" not in found

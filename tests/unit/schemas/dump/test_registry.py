@@ -28,7 +28,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
     """If a subject is deleted while the list of subjects is read page by page, later subjects move
-    to earlier pages. Even then, no live subject is skipped and dumped as deleted."""
+    to earlier pages. Even then, the dump skips no live subject, and calls none deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 

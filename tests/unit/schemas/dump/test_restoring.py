@@ -72,9 +72,9 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
-    """If an id has one schema in the dump and another in the registry, the dump is refused. The
-    error names the version in the dump and the version in the registry, and gives the number of
-    further conflicts."""
+    """If an id has one schema in the dump and another in the registry, the restore is refused, and
+    nothing is changed. The error names the version in the dump and the version in the registry, and
+    gives the number of further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
         wanted.add(stored("users", number, number))
@@ -117,8 +117,8 @@ def test_another_spelling_is_the_same_schema() -> None:
 
 
 def test_what_is_live_here_and_deleted_there_is_named() -> None:
-    """Versions that are live in the registry and deleted in the dump are listed, so that the
-    command can ask before the restore."""
+    """`live_losses` lists the versions that are live in the registry and deleted in the dump, so
+    that the command can ask the user before the restore."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1, deleted=True))
     there.add(stored("s", 1, 1))

@@ -1,5 +1,5 @@
-"""A schema is inferred from a log. The result has the types that the log's lines need, and for each
-field the share of the lines that have it."""
+"""Tests how a schema is inferred from a log. The result has types that fit the log's lines, and for
+each field the share of the lines that have it."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
 
 
 def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
-    """Nested objects become records. If some items of an array lack a field, the field becomes
-    nullable."""
+    """Objects inside objects become nested records. If some items of an array lack a field, the
+    field becomes nullable."""
     found = of({"o": {"a": 1, "t": "2024-01-01T00:00:00Z"}, "l": [{"x": 1}, {"x": 2, "y": "z"}]})
     record = {"type": "record", "name": "Log_o", "fields": [
         {"name": "a", "type": "long"}, {"name": "t", "type": "string"},

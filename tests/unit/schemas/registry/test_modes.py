@@ -152,8 +152,8 @@ def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -
 
 
 def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
-    """A schema may be imported with two ids, for example after two registries were merged. A
-    registration under a new subject gets the id that was imported last."""
+    """A schema may be imported with two ids, for example after two registries were merged. If this
+    schema is then registered under a new subject, it gets the id that was imported last."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=4, version=1)
     registry.register("t", A, id=2, version=1)
